@@ -132,7 +132,7 @@ class Door:
 
             return run.without_failures(frames_by(spec, paths, self.frames, run, alone))
         if run.resume:
-            raise KeywordError("`resume` is about a trajectory or several structures; leave it out")
+            raise KeywordError("`resume` applies to a trajectory or several structures; leave it out")
         run.refuse_sharing("one structure is computed by one process")
         if run.output is not None:
             from .formats import require_table_suffix
@@ -198,7 +198,7 @@ def paths_of(given: Given) -> PathGiven | None:
         and all(isinstance(path, str | PathLike) for path in given)
     ):
         if len(given) == 0:
-            raise InputError("no structure was given; give the path of one, or several")
+            raise InputError("no structure is given; give the path of one, or several")
         return None
     if isinstance(given, list | tuple) and all(isinstance(of, Atoms) for of in given):
         raise InputError(
@@ -291,14 +291,14 @@ def _with_coordinates(function: Callable[..., Any], what: Any, words: dict[str, 
             continue
         if word == "trajectory" and (topology or (left and has_trajectory)):
             raise KeywordError(
-                f"{path}: is a trajectory of {topology or left[-1]}; name it so: `trajectory={str(path)!r}`"
+                f"{path}: is a trajectory of {topology or left[-1]}; pass it as `trajectory={str(path)!r}`"
             )
         (coordinates if word == "coordinates" or topology else left).append(path)
         topology = ""
     if not coordinates:
         return what, words
     if not any(map(is_topology, left)):
-        raise KeywordError(f"{coordinates[0]}: has coordinates alone; give their topology before them")
+        raise KeywordError(f"{coordinates[0]}: contains only coordinates; give the topology before it")
     if words.get("reading") is None:
         words["coordinates"] = coordinates[0] if len(coordinates) == 1 else tuple(coordinates)
     else:

@@ -64,7 +64,7 @@ class Grid(ReadOnlyArrays):
         with np.errstate(over="ignore"):
             last = self.last
         if (np.abs([self.origin, self.spacing, last]) > FARTHEST).any():
-            raise InputError(f"a grid must lie within {FARTHEST:g} A of 0; not from {self.origin} to {last}")
+            raise InputError(f"a grid must be within {FARTHEST:g} A of 0; not from {self.origin} to {last}")
 
     @classmethod
     def around(cls, atoms: Atoms, padding: float = 10.0, spacing: ArrayLike = 0.5) -> Grid:
@@ -196,7 +196,9 @@ class Map(Suggests):
         if self.temperature is not None:
             arguments.number("temperature", self.temperature, "a positive number of K", above=0)
         if self.values.shape != self.grid.shape[::-1]:
-            raise InputError(f"values of shape {self.values.shape} do not fit a grid of {self.grid.shape[::-1]} points")
+            raise InputError(
+                f"values of shape {self.values.shape} do not match a grid of {self.grid.shape[::-1]} points"
+            )
 
     def __repr__(self) -> str:
         points = " x ".join(map(str, self.grid.shape))
@@ -240,7 +242,7 @@ class Map(Suggests):
         if (self.unit, self.temperature) == (unit, kelvin):
             return self
         if "kT/e" in (self.unit, unit) and kelvin is None:
-            raise InputError("the temperature of the unit kT/e is not known; give it in K, 298.15, say")
+            raise InputError("the temperature of the unit kT/e is not known; give it in K, such as 298.15")
         own = kelvin if self.temperature is None else self.temperature
         factor = _factor(unit, kelvin) / _factor(self.unit, own)
         return replace(self, values=self.values * self.values.dtype.type(factor), unit=unit, temperature=kelvin)
@@ -249,7 +251,7 @@ class Map(Suggests):
 def require_map(map_: object) -> None:
     """Raise InputError for anything but a Map, including results with a map, and paths."""
     if isinstance(getattr(map_, "map", None), Map):
-        raise InputError(f"expected a Map, not a {type(map_).__name__}; its Map is the attribute `map`: result.map")
+        raise InputError(f"expected a Map, not a {type(map_).__name__}; its attribute `map` is a Map: result.map")
     arguments.instance("map", map_, Map, "a Map: read_map('map.dx'), or potmap(atoms, grid).map")
 
 

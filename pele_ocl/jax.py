@@ -88,7 +88,9 @@ def _differentiable() -> Any:
         return (each[..., None] * gradients,)
 
     def refuse(of: Tensors, _: None, outer: object) -> None:
-        raise InputError("second derivatives of energies are not computed; differentiate once, or by differences")
+        raise InputError(
+            "second derivatives of energies are not supported; differentiate once, or use finite differences"
+        )
 
     energies_of.defvjp(evaluate, slopes)
     evaluate.defvjp(lambda of, positions: (evaluate(of, positions), None), refuse)

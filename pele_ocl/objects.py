@@ -50,7 +50,7 @@ def converted(
     by_names = kind == "structure" or any(given.get(name) for name in _OF_FIELD)
     if isinstance(given.get("model"), int) and kind != "file":
         name = type(what).__name__
-        raise KeywordError(f"what is given, of type {name}, is read at its own frame; leave out the number in `model`")
+        raise KeywordError(f"an object of type {name} is read at its current frame; leave out the number in `model`")
     universe, frames = getattr(what, "universe", None), words.get("trajectory")
     if universe is not None and frames is not None:  # use only the atoms of the structure, with their names
         if getattr(frames, "universe", None) is universe:
@@ -107,13 +107,13 @@ def held_object(what: Any, parameters: Any = (), by_names: bool = False) -> Inpu
 def _notes_of_frames(what: Any, takes_frames: bool) -> tuple[Note, ...]:
     """Return a note if only one of several frames is used. takes_frames : whether `trajectory` could use all"""
     library = type(what).__module__.partition(".")[0]
-    every = "; `trajectory` takes all frames" if takes_frames else ""
+    every = "; `trajectory` uses all frames" if takes_frames else ""
     if library == "MDAnalysis" and (n := len(what.universe.trajectory)) > 1:
-        read = f"the universe: the present one, {what.universe.trajectory.frame}, of its {n:,} frames was read"
-        return (Note(f"{read}; universe.trajectory[k] sets another{every}", code="first_model"),)
+        read = f"the universe: the current one, {what.universe.trajectory.frame}, of its {n:,} frames was read"
+        return (Note(f"{read}; universe.trajectory[k] selects another{every}", code="first_model"),)
     if library == "mdtraj" and (n := len(what)) > 1:
         read = f"the trajectory of MDTraj: the first of its {n:,} frames was read"
-        return (Note(f"{read}; traj[k] is another{every}", code="first_model"),)
+        return (Note(f"{read}; traj[k] selects another{every}", code="first_model"),)
     return ()
 
 
@@ -171,7 +171,7 @@ def _of_parmed(what: Any, by_names: bool) -> HeldFile | None:
     if has_own and not by_names:
         return held_file(name, from_parmed(what))
     if what.coordinates is None:
-        raise InputError(f"{name} has no coordinates; load it with those of its atoms")
+        raise InputError(f"{name} has no coordinates; load it with coordinates")
     from .forcefield.openmm.system import labels_of_topology
 
     labels = labels_of_topology(what.topology, residues_of(what))
@@ -189,7 +189,7 @@ def _of_openmm(what: Any, by_names: bool) -> HeldFile | None:
     if topology is None or not hasattr(topology, "residues"):
         return None
     if positions is None:
-        raise InputError(f"{name} has no positions; give the file, and that of its positions as `coordinates`")
+        raise InputError(f"{name} has no positions; give the file, and its positions as `coordinates`")
     if system is not None and not by_names:
         return held_file(name, from_openmm(topology, system, positions))
     pieces = np.array([atom.residue.chain.index for atom in topology.atoms()], np.int32)
@@ -207,7 +207,7 @@ def _of_ase(what: Any, by_names: bool) -> HeldFile | None:
         return held_file(name, what.calc.ordered(what))
     if not is_named(what):
         raise InputError(
-            f"{name} have no names of atoms and residues, by which parameters are found; read them by ASE from a PDB "
+            f"{name} have no atom and residue names, which are needed for parameters; read them with ASE from a PDB "
             "file, or give a file of the molecule, such as .sdf"
         )
     cell = np.array(what.cell.array, np.float64) if what.pbc.all() else None

@@ -54,7 +54,7 @@ class Surface:
     def __post_init__(self) -> None:
         arguments.choice("the way of a surface", self.way, tuple(WAYS))
         if self.degree not in WAYS[self.way]:
-            raise InputError(f"a surface by {self.way} of degree {self.degree} is computed by no code")
+            raise InputError(f"a surface by {self.way} of degree {self.degree} is not implemented")
 
 
 SURFACES = {
@@ -72,7 +72,7 @@ LIKE_APBS: Mapping[str, Any] = {"surface": "smol", "charges": "spl2", "boundary"
 
 SMALL = 1e-9  # A, smaller radii and probes are treated as zero, as in APBS
 MOST_IONS = 9
-_CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give radii of your own"
+_CHOOSE = "choose a set of radii, such as pdb2pqr-amber, pdb2pqr-charmm or pdb2pqr-parse, or give your own radii"
 LEAST_POINTS = 5  # along an axis
 MOST_POINTS = 2**31 - 1  # per grid; kernels use 32-bit indices
 MAP_SLACK = 1e-4  # in units of the spacing, for rounding of the origin in map files
@@ -103,7 +103,7 @@ class PBIon:
     def __post_init__(self) -> None:
         arguments.number("charge", self.charge, least=-100, most=100, needed="a number of e, -100 to 100")
         molar("concentration", self.concentration)
-        arguments.number("radius", self.radius, "a number of A, 0 to 1,000", least=0, most=1000)
+        arguments.number("radius", self.radius, "a number in A, 0 to 1,000", least=0, most=1000)
 
 
 def salt_of(ionic_strength: float) -> tuple[PBIon, ...]:
@@ -157,10 +157,10 @@ class PBModel:
             arguments.instance("an ion", ion, PBIon, "a PBIon")
         for name in ("solute_dielectric", "solvent_dielectric"):
             arguments.number(name, getattr(self, name), "a number, 0.001 to 1,000,000", least=1e-3, most=1e6)
-        arguments.number("temperature", self.temperature, "a number of K, 1 to 100,000", least=1, most=1e5)
-        arguments.number("probe", self.probe, "a number of A, 0 to 100", least=0, most=100)
+        arguments.number("temperature", self.temperature, "a number in K, 1 to 100,000", least=1, most=1e5)
+        arguments.number("probe", self.probe, "a number in A, 0 to 100", least=0, most=100)
         arguments.number("density", self.density, "a number per A^2, 0.1 to 1,000", least=LEAST_DENSE, most=MOST_DENSE)
-        arguments.number("window", self.window, "a number of A, 0.01 to 10", least=0.01, most=10)
+        arguments.number("window", self.window, "a number in A, 0.01 to 10", least=0.01, most=10)
         for name, choices in (
             ("equation", EQUATIONS), ("surface", tuple(SURFACES)), ("charges", SPREADINGS), ("boundary", BOUNDARIES),
         ):  # fmt: skip
@@ -307,7 +307,7 @@ class PBSolute:
         if values.shape != (len(atoms),):
             raise InputError(f"radii have shape {values.shape}; expected ({len(atoms)},), one per atom")
         if not np.isfinite(values).all() or (values < 0).any():
-            raise InputError("a radius is negative or no finite number; radii must be 0 or more Angstrom")
+            raise InputError("a radius is negative or not finite; radii must be 0 or more Angstrom")
         if needs_spheres and not (values > SMALL).any():
             raise ParameterError(f"all radii are 0; {_CHOOSE}")
         return cls(atoms.positions, atoms.charges, read_only(values, np.float64))
@@ -328,7 +328,7 @@ def centre_of(atoms: Atoms) -> Floats:
     """Return the centre of the bounding box of atoms, (3,) A, as for `gcent mol 1` in APBS."""
     require_atoms(atoms)
     if not len(atoms):
-        raise InputError("without atoms there is no centre")
+        raise InputError("there are no atoms, so the centre is undefined")
     return PBSolute(atoms.positions, atoms.charges, np.zeros(len(atoms))).middle
 
 
@@ -379,7 +379,7 @@ def focusing_grids(
         low, high = parent.origin, parent.last
         if (grid.origin < low - 1e-9).any() or (grid.last > high + 1e-9).any():
             if level == count - 1:
-                raise InputError("the finest grid does not lie inside the grid before it; move its centre or shrink it")
+                raise InputError("the finest grid is not inside the next coarser grid; move or shrink it")
             origin = np.minimum(np.maximum(grid.origin, low), high - size)
             grid = Grid(origin, spacing, points)
         grids.append(grid)
@@ -463,9 +463,9 @@ class PBMaps:
                 if not np.isfinite(each.values).all():
                     raise InputError(f"a map of {name} has values that are not finite numbers")
                 if (name == "dielectrics" and each.values.min() <= 0) or (name == "access" and each.values.min() < 0):
-                    raise InputError(f"a map of {name} has the value {each.values.min():g}, which cannot be")
+                    raise InputError(f"a map of {name} has the value {each.values.min():g}, which is impossible")
                 if name == "access" and each.values.max() > 1 + 1e-6:
-                    raise InputError(f"a map of access has the value {each.values.max():g}; shares are from 0 to 1")
+                    raise InputError(f"a map of access has the value {each.values.max():g}; expected 0 to 1")
 
     def require_covering(self, grid: Grid) -> None:
         """Raise InputError if a map does not cover a grid; edges beyond the border are not needed."""
@@ -520,7 +520,7 @@ class PBProblem:
 
     def __post_init__(self) -> None:
         if not self.grids:
-            raise InputError("a grid to solve the equation on is missing")
+            raise InputError("a grid is missing")
         for grid in self.grids:
             arguments.instance("a grid", grid, Grid, "a Grid")
             if min(grid.shape) < LEAST_POINTS:
@@ -531,14 +531,14 @@ class PBProblem:
             self.maps.require_covering(grid)
         for parent, child in zip(self.grids, self.grids[1:], strict=False):
             if (child.origin < parent.origin - 1e-9).any() or (child.last > parent.last + 1e-9).any():
-                raise InputError("a grid does not lie inside the grid before it; give grids from coarse to fine")
+                raise InputError("a grid is not inside the previous one; give grids from coarse to fine")
         if not self.density:
             object.__setattr__(self, "density", self.model.density_on(self.grids[-1]))
 
     def require_atoms_on_grid(self) -> None:
         """Raise InputError if no atom is inside the outermost grid."""
         if self.atoms_off(self.grids[0]) == len(self.solute.positions):
-            raise InputError("no atom lies inside the outermost grid; give a grid around the molecule")
+            raise InputError("no atom is inside the outermost grid; give a grid around the molecule")
 
     def atoms_off(self, grid: Grid) -> int:
         """Return the number of atoms that are not strictly inside a grid."""

@@ -48,7 +48,7 @@ class PotentialModel:
             arguments.flag(name, getattr(self, name))
         if self.cutoff is None:
             if self.smooth:
-                raise InputError("a potential is smoothed at its cutoff; choose the cutoff method")
+                raise InputError("smoothing needs a cutoff; choose the cutoff method")
         elif not arguments.is_finite(self.cutoff) or not max(self.min_distance, NEAREST) < self.cutoff <= FARTHEST:
             given = arguments.described(self.cutoff)
             raise InputError(f"the cutoff is {given} A; expected a finite number beyond the minimum distance")

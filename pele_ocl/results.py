@@ -249,7 +249,7 @@ class _Computed(Framed):
             raise InputError("energies per residue need atoms with labels; these have none")
         self.terms.require()
         if self.per_atom is None:
-            raise InputError("energies per residue need those of atoms; ask for them with per_atom=True")
+            raise InputError("energies per residue need energies per atom; request them with per_atom=True")
         return self.per_atom.by_residue(self.atoms.labels)
 
     def _facts(self) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class _Computed(Framed):
         }
 
     def _physics(self) -> list[str]:
-        """Return lines with the force field and the solvent; none for results that are not of this package."""
+        """Return lines with the force field and the solvent; none for results that are not from this package."""
         return self._origin.physics_lines() if self._room else []
 
     def __dir__(self) -> list[str]:

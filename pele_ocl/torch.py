@@ -86,7 +86,7 @@ def _scaled(of: Tensors, outer: Tensor, gradients: Tensor) -> Tensor:
     return outer.index_select(-1, torch.from_numpy(of.owners).to(outer.device))[..., None] * gradients
 
 
-_SECOND = "second derivatives of energies are not computed; differentiate once, or by differences"
+_SECOND = "second derivatives of energies are not supported; differentiate once, or use finite differences"
 
 
 @cache

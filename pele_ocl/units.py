@@ -50,9 +50,9 @@ def molar(name: str, value: object) -> float:
 
     Raises InputError for negative values, and for values above the solubility of salts, which are probably in mmol/L.
     """
-    found = arguments.number(name, value, f"a number of mol/L, 0 to {MOST_SALT:g}", least=0)
+    found = arguments.number(name, value, f"a number in mol/L, 0 to {MOST_SALT:g}", least=0)
     if found > MOST_SALT:
-        text = f"{name} is {found:g} mol/L, and no salt dissolves to more than {MOST_SALT:g} mol/L"
+        text = f"{name} is {found:g} mol/L, but the maximum is {MOST_SALT:g} mol/L"
         raise InputError(f"{text}; for {found:g} mmol/L give {found / 1000:g}" if found < 1000 * MOST_SALT else text)
     return found
 
@@ -83,7 +83,7 @@ def in_unit(name: str, value: object, unit: str) -> Any:
         scale = _IN[unit].get(found[2] or unit) if found else None
         if found is None or scale is None:
             raise InputError(
-                f"{name} is {arguments.described(value)}; expected a number of {unit}, or with its unit: "
+                f"{name} is {arguments.described(value)}; expected a number in {unit}, or with its unit: "
                 f"2{unit.removeprefix('1')}"
             )
         return _tidy(float(found[1]) * scale)

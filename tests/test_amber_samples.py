@@ -92,7 +92,7 @@ def test_what_the_files_say():
     assert (len(ala3), ala3.gb_radii_set) == (34, "mbondi3")
     dpdp = pele_ocl.read(SAMPLES / "DPDP.parm7", coordinates=SAMPLES / "DPDP.nc")
     assert (len(dpdp), dpdp.gb_radii_set) == (332, "file")
-    assert dpdp.notes[0].endswith("DPDP.nc contains 100 frames; the first was read, and `model` reads another")
+    assert dpdp.notes[0].endswith("DPDP.nc contains 100 frames; the first was read; `model` selects another")
 
 
 @pytest.mark.parametrize("salt", [0.0, SALT])

@@ -45,7 +45,7 @@ def test_networks_with_other_springs():
     assert (weak.values < plain.values).all()
     np.testing.assert_allclose(network_modes(x, model="exponential", decay=1e9).values, plain.values, rtol=1e-6)
     np.testing.assert_allclose(network_modes(x, constant=3.334).values, 2 * plain.values, rtol=1e-9)
-    with pytest.raises(InputError, match="leave parts of the network loose"):
+    with pytest.raises(InputError, match="leave parts of the network disconnected"):
         network_modes(x, cutoff=4.0)
     with pytest.raises(InputError, match="three nodes"):
         network_modes(x[:2])
@@ -283,7 +283,7 @@ def test_explorers_do_not_see_each_other(device):
 def test_wrong_moves(device):
     with pytest.raises(InputError, match="picking is 'any'"):
         ANM(picking="any")
-    with pytest.raises(InputError, match="the modes are of 3 nodes; there are 5"):
+    with pytest.raises(InputError, match="the modes have 3 nodes; there are 5"):
         walk_of(ANM(modes=Modes(np.ones(1), np.ones((1, 3, 3)))), 1, device)
     with pytest.raises(InputError, match="mode 5 is defined; there are 4"):
         walk_of(ANM(picking="defined", defined=5, **NETWORK), 1, device)

@@ -97,7 +97,7 @@ def test_a_path_of_pairs_is_read(tmp_path):
 
 
 def test_a_list_of_pairs_is_of_atoms():
-    with pytest.raises(InputError, match="a list of pairs is of Atoms; give these, or the path of a list"):
+    with pytest.raises(InputError, match="a pair list needs Atoms; give Atoms, or the path of a list"):
         nonbond("in.pdb", PAIRS)
 
 
@@ -259,8 +259,8 @@ NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
     [
         (lambda: potmap(ATOMS, 0.5), r"grid is 0.5; expected a Grid: Grid.around\(atoms, padding=10, spacing=0.5\)"),
         (lambda: potmap(5, MAP.grid), "the structure is 5; expected Atoms, the path of a file or several paths"),
-        (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` belong to `method="cutoff"`'),
-        (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        (lambda: potmap(ATOMS, MAP.grid, smooth=True), '`cutoff` and `smooth` need `method="cutoff"`'),
+        (lambda: potmap(ATOMS, MAP.grid, cutoff=5.0), '`cutoff` and `smooth` need `method="cutoff"`'),
         (lambda: potmap(ATOMS, MAP.grid, dielectric="80"), "the dielectric is '80'; it must be positive"),
         (lambda: potmap(ATOMS, MAP.grid, kappa=1e308), "kappa is 1e.308; expected a number of at most 1,000,000"),
         (
@@ -278,7 +278,7 @@ NO_MAP = r"; expected a Map: read_map\('map.dx'\), or potmap\(atoms, grid\).map"
         (lambda: Grid((0, 0, 0), 1e-320, (1, 1, 1)), "a grid's spacing must be positive"),
         (lambda: SolventModel(ionic_strength=1e308), "ionic_strength is 1e.308; expected a finite number, at most 1,"),
         (lambda: PairList(10**30, [0], [1]), "n_atoms is 1e.30; at most 2,147,483,647 is possible"),
-        (lambda: PairList(10**400, [0], [1]), "n_atoms is a number beyond all limits; at most 2,147,483,647"),
+        (lambda: PairList(10**400, [0], [1]), "n_atoms is a very large number; at most 2,147,483,647"),
     ],
 )
 def test_arguments_of_maps_and_ions(call, sentence):
@@ -289,7 +289,7 @@ def test_arguments_of_maps_and_ions(call, sentence):
 def test_results_are_no_maps_and_say_where_theirs_is(tmp_path):
     found = potmap(ATOMS, Grid((50, 50, 50), 1, (2, 2, 2)), device=DEVICES[0])
     for call in (lambda: write_map(tmp_path / "map.dx", found), lambda: sample(found, [[50, 50, 50]])):
-        with pytest.raises(InputError, match="expected a Map, not a PotmapResult; its Map is the attribute `map`"):
+        with pytest.raises(InputError, match="expected a Map, not a PotmapResult; its attribute `map` is a Map"):
             call()
     assert not list(tmp_path.iterdir())
 

@@ -114,7 +114,7 @@ def nameless_carbons(atoms: ase.Atoms) -> None:
 def test_atoms_that_are_not_the_molecules(dipeptide: Atoms) -> None:
     for change, sentence in (
         (lambda atoms: atoms.pop(), "ASE gives 19 atoms; the calculator is for 20"),
-        (lambda atoms: atoms.set_pbc(True), "the atoms are periodic"),
+        (lambda atoms: atoms.set_pbc(True), "periodic boundaries are not supported"),
         (lambda atoms: atoms.set_atomic_numbers([6] * len(atoms)), r"atom 0 \(A:GLY5:N\) is C"),
         (nameless_carbons, r"ASE gives C as atom 0 \(A:GLY5:N\)"),
     ):

@@ -99,7 +99,7 @@ def test_coincident_atoms_are_named(gap):
     positions = rng.uniform(0, 50, (500, 3))
     positions[317] = positions[41] + np.array([0, 0, gap])
     atoms = Atoms(positions=positions, charges=np.zeros(500))
-    with pytest.raises(InputError, match="atom 41 and atom 317 stand at the same place"):
+    with pytest.raises(InputError, match="atom 41 and atom 317 are at the same position"):
         atoms.require_apart()
 
 
@@ -156,14 +156,14 @@ def test_some_of_the_atoms(which, indices):
     assert some.labels.residue_index.tolist() == np.argsort(np.argsort(indices)).tolist()
     named = {tuple(sorted(some.charges[pair])) for pair in some.bonds}
     assert named == {tuple(sorted(pair)) for pair in atoms.bonds.tolist() if set(pair) <= set(some.charges)}
-    assert some.notes == ("read", f"{len(indices)} of 5 atoms were taken")
+    assert some.notes == ("read", f"{len(indices)} of 5 atoms were selected")
 
 
 @pytest.mark.parametrize(
     ("which", "message"),
     [
-        ([0, 3], "atom 3 was asked for; the atoms are 0 to 2"),
-        ([0, 2, -1], "an atom was asked for twice"),
+        ([0, 3], "atom 3 does not exist; the atoms are 0 to 2"),
+        ([0, 2, -1], "an atom is selected twice"),
         ([True, False], r"the atoms to take have shape \(2,\); \(3,\) booleans or \(k,\) indices"),
         (1, r"the atoms to take have shape \(\)"),
         ([0.5], "the atoms to take are not an array of indices or booleans: could not convert float64 values"),

@@ -51,7 +51,7 @@ WORDS = [
     "limited by bytes",
     "limited by multiply-adds",
     "served by caches; it reads 8.0 times",
-    "it skips work",
+    "it performs fewer operations",
 ]
 
 

@@ -334,7 +334,7 @@ def test_unknown_suffix_is_refused_before_any_work(command, tmp_path):
 
 def test_minimization_of_ones_own_structure_is_refused_first():
     done = program(peers, "--work", "minimize", "--structure", "mine.pdb", code=2)
-    assert "is timed on shipped structures alone" in done.stderr
+    assert "only included structures are supported" in done.stderr
     assert done.stdout == ""
 
 

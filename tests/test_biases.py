@@ -352,8 +352,8 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Metadynamics(PHI, [0.3, 0.3], 1.0, 10), "expected 1 numbers of 0.0001 or more, one per variable"),
         (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bias_factor=1.0), "bias_factor"),
         (lambda: Metadynamics(SIZE, 0.3, 1.0, 10), "bounds of a GyrationVariable are None"),
-        (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion has its period, and no bounds"),
-        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number of kcal/mol above 0"),
+        (lambda: Metadynamics(PHI, 0.3, 1.0, 10, bounds=[(0.0, 1.0)]), "a torsion is periodic and has no bounds"),
+        (lambda: OPES(PHI, 0.3, 0.0, 10), "barrier is 0; expected a number in kcal/mol above 0"),
         (lambda: OPES([PHI, PSI], 0.3, 5.0, 10), "expected 2 numbers of 0.0001 or more, one per variable"),
         (
             lambda: Simulation(ATOMS, 2, terms=[OPES(PHI, 0.3, 5.0, 10, shared=True)], temperature=[300, 310]),
@@ -366,7 +366,7 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: GridBias(PHI, np.zeros((9, 3))), r"grid has shape \(9, 3\)"),
         (lambda: Ensemble(ATOMS, terms=[Metadynamics(TorsionVariable([0, 1, 2, 30]), 0.3, 1, 9)]), "of 0 to 29"),
         (lambda: Simulation(ATOMS).variables("m"), "no bias on collective variables is named 'm'; there are: none"),
-        (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` is about a ladder; give"),
+        (lambda: Simulation(ATOMS, exchange="hamiltonian"), "`exchange=hamiltonian` needs a ladder; also"),
         (lambda: Simulation(ATOMS).run(5, every=2), "give both of `every` and `call`, or none"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, integrator="verlet"), "need the integrator 'langevin'"),
         (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=200, terms=3), "terms are 3; expected a list of them"),
@@ -394,7 +394,10 @@ def test_hills_are_those_of_plumed(device, tmp_path):
         (lambda: Simulation(ATOMS, 0), "replicas is 0; expected a whole number, 1 or more"),
         (lambda: Simulation(ATOMS, anneal=[[0, np.nan]]), "finite points"),
         (lambda: Simulation(ATOMS).write("none", steps=4, velocities=1), "velocities is 1; expected True or False"),
-        (lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10), "steps are 10, with a sample every 100; choose more, or"),
+        (
+            lambda: umbrella(ATOMS, PHI, [0.0], 5.0, steps=10),
+            "steps are 10, with a sample every 100; choose more steps",
+        ),
     ],
 )
 def test_what_does_not_fit(make, message):
@@ -438,9 +441,9 @@ def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
         lambda of: of.write(tmp_path / "w", steps=5),
     ]
     for call in forbidden:
-        with pytest.raises(InputError, match="a function that is called in the midst of a run cannot make steps"):
+        with pytest.raises(InputError, match="a function that is called during a run must not run"):
             simulation.run("10fs", every="5fs", call=call)
-    with pytest.raises(InputError, match="midst of a run"):
+    with pytest.raises(InputError, match="during a run"):
         simulation.write(tmp_path / "run", steps=5, watch=forbidden[0])
     with pytest.raises(InputError, match="call is 3; expected a function"):
         simulation.run(10, every=5, call=3)
@@ -453,7 +456,7 @@ def test_what_is_called_in_a_run_makes_no_steps(device, tmp_path):
 def test_replicas_without_an_energy_say_why(device):
     simulation = Simulation(ATOMS, 2, terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
     simulation.positions[0] = np.zeros((30, 3))
-    assert "stand at the same place" in simulation.errors[0]
+    assert "are at the same position" in simulation.errors[0]
     assert np.isnan(simulation.run(3).potential_energies).tolist() == [True, False]
     with pytest.raises(InputError, match="frozen atoms of row 1"):
         simulation.ensemble.frozen[:] = [[3], [99]]
@@ -468,14 +471,14 @@ def test_a_shared_bias_is_written_for_all(device, tmp_path):
     simulation = made()
     assert np.isnan(simulation.hills("metadynamics")).all()
     grid = simulation.ensemble.values("metadynamics", "grid")
-    with pytest.raises(InputError, match=r"have a number and its derivatives at each node, .* can only be 0"):
+    with pytest.raises(InputError, match=r"contain a value and its derivatives at each node, .* can only be 0"):
         grid[:] = 3.0
     higher = grid[1] + [3.0, 0.0]
     grid[1] = higher
     np.testing.assert_array_equal(grid[:], [higher] * 3)
     np.testing.assert_allclose(simulation.bias_energies("metadynamics"), 3.0)
     assert (simulation.run(5).bias_energies("metadynamics") > 3.1).all()
-    with pytest.raises(InputError, match="grid of metadynamics are shared by rows of a molecule"):
+    with pytest.raises(InputError, match="grid of metadynamics are shared by all rows of a molecule"):
         grid[:2] = [higher, 2 * higher]
     simulation.save(tmp_path / "state.npz")
     again = made().restore(tmp_path / "state.npz")
@@ -529,7 +532,7 @@ def test_a_replica_that_stopped_has_no_samples(device, tmp_path):
     assert whole.u_kn.shape == (3, 3)
     ladder = Simulation(ATOMS, 2, temperature=[300, 300], exchange_every=5, exchange="hamiltonian", **options)
     ladder.positions[1] = np.zeros((30, 3))
-    with pytest.raises(InputError, match=r"replica 1 has no energy where it is: .* stand at the same place"):
+    with pytest.raises(InputError, match=r"replica 1 has no energy at its positions: .* are at the same position"):
         StateSamples()(ladder)
     with pytest.raises(InputError, match="the simulation is 3; expected a Simulation"):
         StateSamples()(3)
@@ -617,7 +620,7 @@ def test_colvar_files_go_on_after_a_restart(device, tmp_path):
     (tmp_path / "COLVAR.1").write_text("".join([whole.splitlines(True)[0], "#! SET min_phi -pi\n"]))
     with pytest.raises(FormatError, match="has lines without a time"):
         made().run(5, every=5, call=ColvarFiles(tmp_path))
-    with pytest.raises(FormatError, match="has other fields"):
+    with pytest.raises(FormatError, match="has fields other"):
         made().run(5, every=5, call=ColvarFiles(tmp_path, {"phi": ["a"]}))
     with pytest.raises(InputError, match="no term acts on collective variables"):
         Simulation(ATOMS, device=device, timestep=1.0, model=VACUUM).run(5, every=5, call=ColvarFiles(tmp_path))
@@ -633,14 +636,14 @@ def test_a_bias_at_many_places_is_that_at_each():
 
 def test_samples_under_a_bias_that_cannot_be_weighted(device):
     samples = BiasSamples("bias")
-    with pytest.raises(InputError, match="no samples were taken yet"):
+    with pytest.raises(InputError, match="there are no samples yet"):
         _ = samples.log_weights
     options = dict(terms=[bias_of("torsion")], timestep=1.0, device=device, model=VACUUM)
     Simulation(ATOMS, 2, temperature=[300.0, 310.0], **options).run(5, every=5, call=samples)
     with pytest.raises(InputError, match="replicas have several temperatures"):
         _ = samples.log_weights
     ladder = Simulation(ATOMS, 2, temperature=[300.0] * 2, exchange_every=5, exchange="hamiltonian", **options)
-    with pytest.raises(InputError, match="replicas exchange their biases; StateSamples takes samples"):
+    with pytest.raises(InputError, match="replicas exchange their biases; use StateSamples and"):
         ladder.run(5, every=5, call=BiasSamples("bias"))
     later = BiasSamples("bias")
     changed = Simulation(ATOMS, 2, **options).run(5, every=5, call=later)
@@ -666,7 +669,7 @@ def test_masks_are_booleans_and_torsions_radians(device):
     np.testing.assert_array_equal(
         simulation.ensemble.scales["torsions"][1] < 1, [number == 2 for number in ATOMS.labels.residue_numbers]
     )
-    with pytest.raises(InputError, match="no atom is hot"):
+    with pytest.raises(InputError, match="`hot` contains no atoms"):
         rest2(ATOMS, [300, 400], hot=[], **options)
     with pytest.raises(InputError, match="a torsion's width is 20; expected radians"):
         Metadynamics(PHI, 20.0, 0.3, 10)
@@ -756,7 +759,7 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
         free_energy(x[:, 0], edges, 300.0).energies, free_energy(x[:, 0], [edges], 300.0).energies
     )
     for wrong, sentence in (
-        (dict(bins=[[50.0, 60.0]]), "no sample with a weight lies within the bins"),
+        (dict(bins=[[50.0, 60.0]]), "no sample with a weight is within the bins"),
         (dict(bins=4, log_weights=np.full(2000, np.nan)), "log_weights must be numbers"),
         (dict(bins=4, log_weights=np.full(2000, -np.inf)), "no sample has a weight"),
     ):
@@ -764,7 +767,7 @@ def test_surfaces_are_drawn_and_saved(tmp_path):
             free_energy(x[:, 0], temperature=300.0, **wrong)
     with pytest.raises(InputError, match="u_n must be numbers, or infinity for samples without weight"):
         MBAR(np.zeros((2, 4)), [0, 1, 0, 1]).mean(np.arange(4.0), np.full(4, np.inf))
-    with pytest.raises(InputError, match="a surface of 3 variables has no picture"):
+    with pytest.raises(InputError, match="a surface of 3 variables cannot be drawn"):
         free_energy(x, 6, 300.0).draw(tmp_path / "3.png")
 
 
@@ -856,7 +859,7 @@ def test_two_simulations_of_one_ladder_do_not_mix_their_rungs(device):
     one = Simulation(rows, **options).run(10)
     two = Simulation(rows, **options).run(5)
     for use in (lambda: one.run(5), lambda: one.rungs, lambda: one.states, lambda: one.u_kn()):
-        with pytest.raises(InputError, match="another simulation exchanged what these rows have of their own"):
+        with pytest.raises(InputError, match="another simulation exchanged the data of these rows"):
             use()
     assert sorted(two.run(5).rungs) == [0, 1]
 
@@ -909,7 +912,7 @@ def test_ladders_of_two_dimensions_are_in_balance(device, tmp_path):
             r"ladder_shape is \[2, 2\]; expected two numbers whose product is the number of temper",
         ),
         (4, "hamiltonian", "ladder_shape is 4"),
-        ((2, 3), "temperature", "give `exchange=hamiltonian`, too"),
+        ((2, 3), "temperature", "also give `exchange=hamiltonian`"),
         ((1, 6), "hamiltonian", "ladder_shape is 1"),
     ],
 )
@@ -1188,18 +1191,18 @@ def test_data_sets_have_energies_and_forces_of_molecules_alone(device, tmp_path)
         np.testing.assert_array_equal(found["molecule-1/vel"], with_velocities.velocities[:])
         np.testing.assert_array_equal(found["molecule-1/pos"], with_velocities.positions[:])
         assert found["molecule-1/vel"].attrs["units"] == "angstrom/ps"
-    with pytest.raises(FormatError, match="has velocities; choose `velocities` alike"):
+    with pytest.raises(FormatError, match="has velocities; use the same `velocities`"):
         DatasetFile(tmp_path / "v.h5")(with_velocities)
     (tmp_path / "text.h5").write_text("no")
     with h5py.File(tmp_path / "former.h5", "w") as found:
         found["molecule-1/pos"] = np.zeros((1, 30, 3))
     for wrong, sentence in (
-        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies by another solvent, cutoff or"),
-        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies by another solvent, cutoff or"),
-        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; name another"),
-        (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not made by this version of DatasetFile"),
-        (lambda: DatasetFile(tmp_path / "a.csv"), r"data sets end in .h5 or .hdf5"),
-        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is not a folder; make it first"),
+        (lambda: file(Simulation(ATOMS, 1, model=VACUUM, **options)), "has energies for another solvent, cutoff or"),
+        (lambda: file(Simulation(ATOMS, 1, cutoff=9.0, **options)), "has energies for another solvent, cutoff or"),
+        (lambda: DatasetFile(tmp_path / "text.h5")(last), "is not an HDF5 file; choose another file"),
+        (lambda: DatasetFile(tmp_path / "former.h5")(last), "was not written by this version of DatasetFile"),
+        (lambda: DatasetFile(tmp_path / "a.csv"), r"the suffix of a data set must be .h5 or .hdf5"),
+        (lambda: DatasetFile(tmp_path / "none" / "a.h5"), "none is not a folder; create it first"),
     ):
         with pytest.raises(FormatError, match=sentence):
             wrong()
@@ -1252,5 +1255,5 @@ def test_samples_of_states_may_be_taken_while_a_bias_grows(device):
 def test_a_surface_says_why_errors_are_empty():
     apart, edges = np.repeat([0.0, 1.0], 50), [np.array([-0.5, 0.5, 1.5])]
     told = free_energy(apart, edges, 300.0, blocks=2).table()
-    assert told.notes == ("errors are empty for bins that a block has no samples of",)
+    assert told.notes == ("errors are empty for bins without samples in some block",)
     assert not free_energy(np.tile([0.0, 1.0], 50), edges, 300.0, blocks=2).table().notes

@@ -127,7 +127,7 @@ def test_a_ligand_of_several_molecules_is_told(device):
 def test_what_is_no_complex():
     atoms = complex_atoms()
     for ligand, receptor, reason in (
-        ("all", None, "no receptor"), (LIGAND, "index 90:100", "in the receptor and in the ligand"),
+        ("all", None, "no receptor"), (LIGAND, "index 90:100", "is in both the receptor and the ligand"),
         (np.zeros(2 * N, bool), None, "contains no atom"), ([500], None, "names no atom"),
         ("resname XXX", None, "no atom"),
     ):  # fmt: skip
@@ -144,7 +144,7 @@ def test_a_frame_that_fails_costs_one_row(device):
     x[1, 0] = x[1, 100]
     found = Binding(complex_atoms(), LIGAND, device=device).evaluate_batch(x, errors="record")
     assert list(found.errors) == [1]
-    assert "same place" in found.errors[1]
+    assert "same position" in found.errors[1]
     assert np.isnan(found.total).tolist() == [False, True, False]
     assert found.statistics()["delta"]["total"].n == 2
 
@@ -407,5 +407,5 @@ def test_clashes_are_refused_where_the_device_has_no_float64(monkeypatch):
     assert list(found.errors) == [1, 2, 3]
     assert "too large for differences in float32, and the device has no float64" in found.errors[1]
     assert np.isfinite(found.total).tolist() == [True, False, False, False]
-    with pytest.raises(InputError, match="conformation 2 of 4: atoms are on top of each other"):
+    with pytest.raises(InputError, match="conformation 2 of 4: atoms overlap"):
         plan.evaluate_batch(clashing())

@@ -176,7 +176,7 @@ def test_far_residues_hardly_matter(device):
     plan = Binding(moved, LIGAND, like="gmx", precision="float64", device=device)
     phenylalanine = next(k for k, r in enumerate(atoms.labels.residues) if r.name == "PHE")
     assert np.abs(alanine_scan(plan, sites=[phenylalanine]).changes).max() < 0.01
-    with pytest.raises(InputError, match="no residue that is chosen"):
+    with pytest.raises(InputError, match="no selected residue can be"):
         alanine_scan(plan, sites="resname GLY")
 
 

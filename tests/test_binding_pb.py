@@ -134,7 +134,7 @@ def test_a_frame_without_a_solution_is_named_or_recorded(rows: int, monkeypatch:
     monkeypatch.setattr("pele_ocl.pb.plan.rows_at_once", lambda device, n_nodes: rows)
     found = plan.evaluate_batch(x, errors="record")
     assert found.errors == {1: found.errors[1]}
-    assert "complex: the potential is 5 kT/e where ions of charge 1 can be" in found.errors[1]
+    assert "complex: the potential is 5 kT/e where ions of charge 1 are allowed" in found.errors[1]
     assert np.array_equal(found.delta.pb, [expected.delta.pb[0], np.nan, expected.delta.pb[0]], equal_nan=True)
     if rows == 1:
         with pytest.raises(PeleError, match=r"^conformation 2 of 3, complex: the potential is 5 kT/e"):
@@ -198,8 +198,11 @@ def test_separate_trajectories(plan: Binding, tmp_path: Path) -> None:
         ({"pb": 5}, "expected a PBSolvent"),
         ({"pb": COARSE, "model": SolventModel(gb="none")}, "leave out gb='none'"),
         ({"pb": COARSE, "model": SolventModel(surface="ace")}, "'ace' needs Born radii; use lcpo or none"),
-        ({"pb": COARSE, "idecomp": 3}, "have no shares of pairs"),
-        ({"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1}, "shares of residues in the nonlinear equation"),
+        ({"pb": COARSE, "idecomp": 3}, "cannot be decomposed by pairs"),
+        (
+            {"pb": replace(COARSE, equation="nonlinear"), "idecomp": 1},
+            "cannot be decomposed with the nonlinear equation",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, object], sentence: str) -> None:
@@ -262,7 +265,7 @@ def test_options_that_play_no_part_are_refused(tmp_path: Path, words: list[str],
 def test_an_mmpbsa_in_with_pb(folder: Path) -> None:
     done = call(folder, PB, *parts(folder))
     assert done.exit_code == 0, done.output
-    told = "the potential of the salt's ions counts in EPB, where pbsa leaves it out"
+    told = "the potential of the salt's ions, which pbsa omits"
     assert told in done.output
     text = (folder / "o.dat").read_text()
     assert "POISSON BOLTZMANN:" in text

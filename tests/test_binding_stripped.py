@@ -108,7 +108,7 @@ def test_stripped_frames_of_a_topology_with_water(files: Path, wanted: float, op
     report = json.loads(run(*words).stdout)
     assert report["delta"]["total"]["mean"] == pytest.approx(wanted, abs=1e-4)
     assert report["left_out"] == {"WAT": 4}
-    assert "the frames have the atoms of receptor and ligand alone" in report["notes"]
+    assert "the frames contain only the atoms of receptor and ligand" in report["notes"]
 
 
 def test_frames_of_other_atoms_are_refused(files: Path) -> None:

@@ -305,7 +305,7 @@ def test_waves_of_a_torsion_are_whole(n):
 
 def test_lists_hold_scaled_pairs_only():
     atoms, of = of_every_kind(20), chain(20)
-    with pytest.raises(InputError, match="the 1-4 pairs of these atoms have parameters of their own"):
+    with pytest.raises(InputError, match="the 1-4 pairs of these atoms have special parameters"):
         pairs_within(atoms, 9.0, "scale")
     assert len(pairs_within(atoms, 1e3)) == 20 * 19 // 2 - 19 - 18 - 17
     own = Bonded(one_four=nonbonded_pairs(of).one_four, excluded=atoms.bonded.excluded)

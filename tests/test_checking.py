@@ -107,8 +107,8 @@ def test_wrong_kernels_are_found_and_named(example):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("gradient_last_partner", "its last partner is left out"),
-        ("gradient_first_partner", "its first partner is left out"),
+        ("gradient_last_partner", "the last partner is left out"),
+        ("gradient_first_partner", "the first partner is left out"),
     ],
 )
 def test_a_partner_left_out_is_told_in_all_sizes(name, sentence):
@@ -186,7 +186,7 @@ def test_a_device_that_fails_in_a_run_is_the_kernels_crash(monkeypatch):
     result = Example.of(KERNELS / "right" / "pair.cl").check()
     (finding,) = result.findings
     assert finding.kind == "crash"
-    assert finding.sentence == "the device ends it: it reads or writes far outside its arrays"
+    assert finding.sentence == "the device aborts it: it reads or writes far outside its arrays"
     assert len(result.cases) == 2
     assert len(finding.cases) == 1
 
@@ -209,14 +209,16 @@ def test_a_kernel_that_does_not_end_is_told_so(monkeypatch):
     result = check_kernel(ENDLESS, "sum", launch="one", device=DEVICE.index)
     finding = result.findings[-1]
     assert finding.kind == "crash"
-    assert "it does not end within 1 s of computing, a right kernel takes milliseconds: a loop without" in str(finding)
+    assert "it does not end within 1 s of computing; a correct kernel takes milliseconds: an infinite loop" in str(
+        finding
+    )
 
 
 SOLUTIONS = KERNELS.parent.parent.parent / "docs" / "course" / "solutions"
 PLACE = "map[(k * ny + j) * nx + i]"
-OF_MAP = "a point's place in `map` is (k * ny + j) * nx + i"
+OF_MAP = "the index of a point in `map` is (k * ny + j) * nx + i"
 GROUPS = "POINTS * width * get_group_id(0) + get_local_id(0)"
-OF_SUM = "each work-group has one element of `sums`, the one of its number, get_group_id(0)"
+OF_SUM = "each work-group writes one element of `sums`, with the index get_group_id(0)"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "corner.w * j", "j", "formula", "the spacing is left out: y is corner.y + corner.w * j"),
         ("gather", "corner.x + corner.w", "corner.w", "formula", "the corner is left out: x is"),
         ("gather", "corner.w * k", "corner.w * (k + 0.5f)", "formula", "half a spacing is added"),
-        ("gather", "sum += atoms", "sum += 332.06f * atoms", "factor", "are times Coulomb's constant already"),
+        ("gather", "sum += atoms", "sum += 332.06f * atoms", "factor", "already include Coulomb's constant"),
         ("gather", "i = get_global_id(0)", "i = get_local_id(0)", "not-written", "counts within a group"),
         ("gather", "i = get_global_id(0)", "i = get_group_id(0)", "not-written", "is the number of a group"),
         ("gather", "k = get_global_id(2)", "k = get_global_id(1)", "not-written", "points whose y and z are equal"),
@@ -241,10 +243,10 @@ OF_SUM = "each work-group has one element of `sums`, the one of its number, get_
         ("gather", "dz * dz)", "dz)", "formula", "dz is not squared"),
         ("gather", "z - atoms[a].z", "z + atoms[a].z", "formula", "coordinates are added"),
         ("gather", "dy * dy", "dx * dx", "axes", "dx is used instead of dy"),
-        ("gather", "corner.w * j", "corner.w * k", "axes", "y has the number of the point along z"),
-        ("gather", "corner.y +", "corner.x +", "axes", "y has the corner's x"),
+        ("gather", "corner.w * j", "corner.w * k", "axes", "y uses the index of the point along z"),
+        ("gather", "corner.y +", "corner.x +", "axes", "y uses the corner's x"),
         ("gather", "corner.w * i, y = corner.y + corner.w * j", "corner.w * j, y = corner.y + corner.w * i", "axes",
-         "x and y have each other's numbers of the point"),
+         "x and y have exchanged indices"),
         ("gather8", "x - atoms[a].x", "x - atoms[a].y", "axes", "the point's x is compared with the atom's y"),
         ("gather8", "j >= ny", "j > ny", "out-of-bounds", "beyond the last point along y must do nothing"),
         ("gather8", "i + c < nx", "i + c < nx - 1", "not-written", "the last points along x are never written"),
@@ -280,7 +282,7 @@ def test_a_fault_that_two_see_is_told_once_with_its_line():
     place = QUANTITIES["potmap"].place
     (race,) = findings_of(TWO_WRITES, "", place)
     assert race.sentence.endswith(f"a race: {place}")
-    axes = Finding("axes", f"numbers are right, but not in their places: {place}", None, ("2 points", "3 points"))
+    axes = Finding("axes", f"numbers are correct, but in the wrong places: {place}", None, ("2 points", "3 points"))
     (both,) = together([race], [axes])
     assert (both.kind, both.line, both.cases) == ("axes", 17, axes.cases)
 
@@ -481,8 +483,8 @@ def test_a_number_that_all_add_to_misses_no_barrier(line, columns, kind):
 @pytest.mark.parametrize(
     ("source", "where"),
     [
-        (20 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop to line 20"),
-        (19 * "\n" + "part[l] = sum; barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 round the loop"),
+        (20 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 through the loop to line 20"),
+        (19 * "\n" + "part[l] = sum; barrier(CLK_LOCAL_MEM_FENCE);", "on the way from line 23 through the loop"),
         (20 * "\n" + "// barrier(CLK_LOCAL_MEM_FENCE);", "between the two lines"),
         (20 * "\n" + "barrier(CLK_GLOBAL_MEM_FENCE);", "between the two lines"),
         ("barrier(CLK_LOCAL_MEM_FENCE);" + 23 * "\n" + "barrier(CLK_LOCAL_MEM_FENCE);", "between the two lines"),
@@ -572,7 +574,7 @@ def test_comments_texts_and_our_headers_are_no_files_outside(line):
 def test_assembly_is_refused():
     """`.incbin` reads a file."""
     (found,) = files_outside(plain_source(f'\n__asm__(".incbin \\"/etc/passwd\\"");\n// asm\n{SUM}'))
-    assert (found.line, found.sentence.partition(",")[0]) == (2, "assembly is not taken")
+    assert (found.line, found.sentence.partition(",")[0]) == (2, "assembly is not allowed")
 
 
 @pytest.mark.parametrize("line", OUTSIDE)
@@ -580,7 +582,7 @@ def test_files_outside_of_the_kernels_folder_are_not_read(line):
     asked = dict(source=f"{line}\n{SUM}", quantity="sum", launch=None, kernel=None, group=None, points_per_item=None)
     result = in_this_process(asked | {"is_timed": False, "is_simulated": False}, DEVICE)
     assert [(each.kind, each.sentence.partition(",")[0]) for each in result.findings] == [
-        ("compile", "headers of cl/ alone can be included")
+        ("compile", "only headers of cl/ can be included")
     ]
 
 

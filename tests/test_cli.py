@@ -126,7 +126,7 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
             assert "so there is no solvent energy" in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
             continue
         if "sgb" in GB_MODELS[gb].parameters:  # which Amber's templates have no figures of
-            refused = "needs the SGB parameters" if command == "energy" else "is part of whole energies"
+            refused = "needs the SGB parameters" if command == "energy" else "is only available for complete energies"
             assert refused in run(command, HEXAPEPTIDE, "--gb", gb, code=1).stderr
             continue
         out = tmp_path / f"{gb}.json"
@@ -239,7 +239,7 @@ ATOMS = [line for line in PDB.splitlines() if line.startswith("ATOM")]
         (PDB[: PDB.index(ATOMS[9]) + 35], r"in.pdb:14: the line ends before the coordinates do"),
         (
             PDB.replace(" PHE ", " ZZZ "),
-            r"no template for the residue ZZZ; of a small molecule give the file with all hydrogens \(--ligand-file\)",
+            r"no template for the residue ZZZ; for a small molecule give a file with all hydrogens \(--ligand-file\)",
         ),
         ("\n".join(line for line in PDB.splitlines() if line[76:78].strip() != "H"), "hydrogen"),
         (PDB.replace(ATOMS[7] + "\n", ""), "the residue lacks O"),
@@ -256,14 +256,14 @@ def test_malformed_files_get_one_sentence(tmp_path, content, message):
 
 
 def test_a_folder_is_no_molecule(tmp_path):
-    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; name a file in it"
+    assert error_of("solvent", tmp_path) == f"{tmp_path}: a folder; give a file in it"
 
 
 def test_coincident_atoms_are_named(tmp_path):
     path = tmp_path / "in.pdb"
     path.write_text(PDB.replace(ATOMS[7][30:54], ATOMS[8][30:54]))
     assert "atom 7 (A:MET1:" in (sentence := error_of("solvent", path))
-    assert "stand at the same place" in sentence
+    assert "are at the same position" in sentence
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])
@@ -337,7 +337,7 @@ def test_choices_that_reading_made_are_noted(tmp_path):
     text = HEXAPEPTIDE.read_text()
     atoms = "".join(line for line in text.splitlines(keepends=True) if line.startswith("ATOM"))
     (tmp_path / "two.pdb").write_text(f"MODEL        1\n{atoms}ENDMDL\nMODEL        2\n{atoms}ENDMDL\n")
-    note = "contains several models; model 1, the first, was read, and --model reads another\n"
+    note = "contains several models; model 1, the first, was read; --model selects another\n"
     assert run("solvent", tmp_path / "two.pdb").stderr.endswith(note)
     assert run("solvent", tmp_path / "two.pdb", "--model", 2).stderr == ""
 

@@ -121,7 +121,7 @@ def test_two_runs_are_compared(files, tmp_path):
     of_one = json.loads(over(files, "--json", "--frames", "3", "--compare", tmp_path / "one.json").stdout)
     assert of_one["compare"]["total"]["p_value"] is not None  # of the other run's error
     (tmp_path / "no.json").write_text("{}")
-    assert "is not a report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
+    assert "is not a JSON report of" in error_of("binding", files[0], "-c", files[1], "--ligand", LIGAND, "--compare",
                                          tmp_path / "no.json")  # fmt: skip
 
 
@@ -192,9 +192,9 @@ def test_several_ligands_each_without_the_others(files):
     ("options", "reason"),
     [
         (("--ligand", "resname XXX"), "selects no atoms"),
-        (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "is of pairs of residues"),
+        (("--ligand", LIGAND, "--idecomp", 1, "--heat-map", "h.png"), "needs pairs of residues"),
         (("--ligand", LIGAND, "--decomposition", "d.txt"), "decompositions end in"),
-        (("--ligand", LIGAND, "--alanine", "resname GLY"), "no residue that is chosen"),
+        (("--ligand", LIGAND, "--alanine", "resname GLY"), "no selected residue can be"),
     ],
 )
 def test_mistakes_are_sentences(files, options, reason, monkeypatch):
@@ -205,19 +205,19 @@ def test_mistakes_are_sentences(files, options, reason, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--receptor-trajectory", "frames.nc"), "need that of the complex, too"),
-        (("--receptor-structure", "complex.rst7"), "is for its own trajectory"),
+        (("--receptor-trajectory", "frames.nc"), "also need that of the complex"),
+        (("--receptor-structure", "complex.rst7"), "is for a separate trajectory"),
         (("--poses", "frames.nc", "-t", "frames.nc"), "choose one of --poses and --trajectory"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--entropy"), "--entropy needs receptor and ligand"),
-        (("--ligand", "index 3", "-o", "out.csv"), "files are of one ligand"),
-        (("--ligand", "index 3", "--running-mean", "m.png"), "files are of one ligand"),
-        (("--ligand", "index 3", "-t", "frames.nc", "--workers", 2), "--workers shares the work on several structures"),
+        (("--ligand", "index 3", "-o", "out.csv"), "files can contain one ligand"),
+        (("--ligand", "index 3", "--running-mean", "m.png"), "files can contain one ligand"),
+        (("--ligand", "index 3", "-t", "frames.nc", "--workers", 2), "--workers distributes several structures"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--workers", 2), "are read in one process"),
         (("-t", "frames.nc", "--ligand-trajectory", "frames.nc", "--running-mean", "m.png"), "--running-mean needs"),
         (("--poses", "frames.nc", "--alanine", "interface"), "choose one of --poses and --alanine"),
-        (("--poses", "frames.nc", "--entropy"), "--entropy is about means over frames"),
-        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp is about means over frames"),
-        (("complex.rst7", "--bars", "b.png"), "a picture is of one structure"),
+        (("--poses", "frames.nc", "--entropy"), "--entropy applies to means over frames"),
+        (("--poses", "frames.nc", "--bars", "b.png"), "--idecomp applies to means over frames"),
+        (("complex.rst7", "--bars", "b.png"), "and pictures need a single structure"),
     ],
 )
 def test_options_that_do_not_go_together(files, options, reason, monkeypatch):
@@ -233,7 +233,7 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     report = json.loads(done.stdout)
     assert "1 frame failed, the first of them 1: complex: " in done.stderr
     assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
-    assert "same place" in report["frames"][1]["error"]
+    assert "same position" in report["frames"][1]["error"]
 
 
 def test_clashes_are_told(files, tmp_path):
@@ -242,7 +242,7 @@ def test_clashes_are_told(files, tmp_path):
     (tmp_path / "clash.nc").write_bytes(netcdf(x))
     words = ("binding", files[0], "-t", tmp_path / "clash.nc", "--ligand", LIGAND, "--json")
     done = run(*words)
-    sentence = "atoms are on top of each other in 1 frame, with energies to match"
+    sentence = "atoms overlap in 1 frame, with very large energies"
     assert f"Note: {sentence}; they were computed in float64\n" in done.stderr
     assert json.loads(done.stdout)["notes"][1:] == [f"{sentence}; they were computed in float64"]  # behind SEM blocks
     assert json.loads(run(*words, "--precision", "float64").stdout)["notes"][1:] == [sentence]
@@ -495,7 +495,7 @@ def test_examples_in_docstrings():
 
 
 def test_an_empty_column_of_errors_is_explained(files):
-    sentence = "SEM blocks (sem_blocked) is empty, as averages of blocks need 4 frames or more"
+    sentence = "SEM blocks (sem_blocked) is empty, because block averages need 4 frames or more"
     few = over(files, "--frames", "0:3")
     assert few.stderr.count(sentence) == 1
     report = json.loads(over(files, "--frames", "0:3", "--json").stdout)

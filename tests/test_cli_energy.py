@@ -134,7 +134,7 @@ def test_groups_of_terms_and_options_that_play_no_part():
     assert "GB model" not in done.stdout
     plan = Energy(read(HEXAPEPTIDE), only_terms=["gb", "nonbonded"])
     assert plan.names == ("lennard_jones", "lennard_jones_14", "coulomb", "coulomb_14", "gb_pair", "gb_self")
-    with pytest.raises(InputError, match="names of terms of the force field go to only_terms"):
+    with pytest.raises(InputError, match="use only_terms for terms of the force field"):
         Energy(plan.atoms, terms=["bond"])
 
 
@@ -261,7 +261,7 @@ def test_models_of_other_atoms_are_refused(models):
     assert changed != text
     models.write_text(changed)
     with pytest.raises(
-        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the place of model 2's 'N   MET A   1'"
+        FormatError, match=r"models.pdb:101: 'N   ALA A   1' is in the position of model 2's 'N   MET A   1'"
     ):
         read_conformations(models)
 

@@ -32,7 +32,7 @@ def test_summary_is_for_reading(out):
     lines = text.splitlines()
     assert lines[0] == "hexapeptide.pdb: 96 atoms, 6 residues, net charge -1.000 e"
     assert lines[1:3] == ["Force field   amber99sb", "Medium        dielectric 1, no salt; all charges"]
-    assert lines[3] == "5 ions: 3 NA, 2 CL; net charge with them +0.000 e"
+    assert lines[3] == "5 ions: 3 NA, 2 CL; net charge including them +0.000 e"
     assert lines[5].split() == ["ion", "x", "y", "z", "A", "kcal/mol/e", "kcal/mol"]
     assert [line.split()[1] for line in lines[6:11]] == ["NA", "CL", "NA", "CL", "NA"]
     assert "Energy of the ions -" in text
@@ -100,7 +100,7 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
     assert "already" not in run("ions", HEXAPEPTIDE, "-o", out, *COARSE, "--add", "NA:2", "--add", "CL:1").stderr
     more = tmp_path / "more.pdb"
     done = run("ions", out, "-o", more, *COARSE, "--add", "CL:1")
-    assert f"Note: {out} contains ions already (2 NA, 1 CL); they stay as atoms of the molecule" in done.stderr
+    assert f"Note: {out} already contains ions (2 NA, 1 CL); they are treated as part of the molecule" in done.stderr
     assert done.stdout.startswith("out.pdb: 99 atoms, 6 amino acids, 3 ions (2 NA, 1 CL), net charge +0.000 e\n")
     assert "\n1 ion: 1 CL;" in done.stdout
     assert len(read(more)) == 100
@@ -110,7 +110,7 @@ def test_ions_of_the_file_stay_and_are_told(out, tmp_path):
     ("arguments", "words"),
     [
         (("--add", "NA:0"), "no ion was placed: all counts are 0"),
-        (("--add", "CL:auto", "--neutralize"), "no ion that was asked for brings the net charge of -1.000 e nearer to"),
+        (("--add", "CL:auto", "--neutralize"), "no requested ion brings the net charge of -1.000 e closer to"),
         (("--add", "CL:auto", "--concentration", 1e-5), "1e-05 mol/L in the free volume of "),
     ],
 )
@@ -118,7 +118,7 @@ def test_no_ion_is_said(out, arguments, words):
     done = run("ions", HEXAPEPTIDE, "-o", out, *COARSE, *arguments)
     assert done.stderr.startswith("Note: no ion was placed: ")
     assert words in done.stderr
-    assert "\n0 ions; net charge with them -1.000 e\n" in done.stdout
+    assert "\n0 ions; net charge including them -1.000 e\n" in done.stdout
     assert len(read(out)) == 96
 
 
@@ -141,7 +141,7 @@ def test_a_map_of_the_salted_molecule(out, tmp_path):
         (["--add", "NA"], "'NA' is not NAME:COUNT or NAME:auto"),
         (["--add", "NA:-1"], "'NA:-1' is not NAME:COUNT"),
         (["--add", "NA:1", "--ion", "NA:2"], "NA is given twice"),
-        ([], "say which ions: --add, or --neutralize, or --concentration 0.15"),
+        ([], "specify the ions: --add, or --neutralize, or --concentration 0.15"),
         (["--neutralize", "--concentration", "0.1"], "choose one of --neutralize and --concentration"),
     ],
 )

@@ -157,18 +157,18 @@ def test_conversion_of_units(map_, map_file, tmp_path):
 def test_units_that_a_file_does_not_say(tmp_path):
     source = tmp_path / "vmd.dx"
     source.write_text(VMD_DX)
-    assert "(the file says no unit)" in run("convert", source, tmp_path / "b.cube").stdout
+    assert "(no unit in the file)" in run("convert", source, tmp_path / "b.cube").stdout
     np.testing.assert_array_equal(read_map(tmp_path / "b.cube").values, read_map(source).values)
     assert error_of("convert", source, tmp_path / "b.dx", "--unit", "V") == (
-        f"{source}: does not say its unit; name it with --from-unit"
+        f"{source}: does not state its unit; give it as --from-unit"
     )
     assert error_of("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "V") == (
-        "the temperature of the unit kT/e is not known; give it in K, 298.15, say"
+        "the temperature of the unit kT/e is not known; give it in K, such as 298.15"
     )
     assert not (tmp_path / "b.dx").exists()
     run("convert", source, tmp_path / "b.dx", "--from-unit", "kT/e", "--unit", "mV", "--temperature", 300)
     np.testing.assert_allclose(read_map(tmp_path / "b.dx").values.max(), 6 * 25.852, rtol=1e-5)
-    assert "says that its unit is mV, not V; leave out --from-unit" in error_of(
+    assert "states that its unit is mV, not V; leave out --from-unit" in error_of(
         "convert", tmp_path / "b.dx", tmp_path / "c.dx", "--from-unit", "V"
     )
 
@@ -183,7 +183,7 @@ def test_temperature_of_the_unit(map_file, tmp_path):
         f"{map_file}: --temperature belongs to the unit kT/e; leave it out, or give --unit kT/e"
     )
     assert error_of("convert", warm, tmp_path / "b.dx", "--unit", "mV", "--temperature", 310) == (
-        f"{warm}: says that its unit is kT/e at 300 K; leave out --temperature"
+        f"{warm}: states that its unit is kT/e at 300 K; leave out --temperature"
     )
     assert "must be positive, in K; not -1" in error_of("convert", warm, tmp_path / "b.dx", "--temperature", -1)
     assert not (tmp_path / "b.dx").exists()
@@ -212,7 +212,7 @@ def test_all_maps_of_a_file_are_kept(map_, tmp_path):
             assert file[name].attrs["unit"] == unit
     done = run("convert", source, tmp_path / "b.mrc")
     assert (
-        done.stderr == f"Note: {tmp_path / 'b.mrc'}: contains one map; field_x, max, n of {source} go into .h5 files\n"
+        done.stderr == f"Note: {tmp_path / 'b.mrc'}: contains one map; use .h5 to write field_x, max, n of {source}\n"
     )
     assert read_map(tmp_path / "b.mrc").unit == "kcal/mol/e"
 

@@ -142,7 +142,7 @@ def test_a_finished_structure_is_not_done_again(peptide, tmp_path):
     assert len(second) == 4
     assert (out / "p2.pdb").read_text().count("ATOM") == 96
     assert (out / "p0.pdb").stat().st_mtime_ns == before
-    assert "made with other settings (max_iterations, tolerance)" in error_of(
+    assert "written with other settings (max_iterations, tolerance)" in error_of(
         "minimize", *paths, "-o", out, "--tolerance=3", "--resume"
     )
 
@@ -217,7 +217,7 @@ def test_restored_starts_are_told(peptide, tmp_path):
     before = energy(read(paths[1])).total
     command, report = ("minimize", *paths, "-o", tmp_path / "out", *QUICK), tmp_path / "report.csv"
     text = run(*command, "--table", report)
-    assert "Note: 1 structure of 2 had noise all over, and bonds were restored before the first step" in text.stderr
+    assert "Note: 1 structure of 2 had many distorted bonds, which were restored before the first step" in text.stderr
     rows = rows_of(*command[1:])
     assert rows[0]["restored"] == 0 < rows[1]["restored"] < len(peptide.bonds)
     assert rows[1]["energy_before"]["total"] == pytest.approx(before, rel=1e-5)
@@ -237,7 +237,7 @@ def test_restored_starts_are_told(peptide, tmp_path):
 def test_a_limit_is_a_note(peptide, tmp_path):
     (source,) = shaken(tmp_path, peptide, 1)
     result = run("minimize", source, "-o", tmp_path / "out.pdb", "--max-iterations", "2")
-    assert "Note: 1 structure of 1 reached --max-iterations before the tolerance was met" in result.stderr
+    assert "Note: 1 structure of 1 reached --max-iterations before the tolerance was reached" in result.stderr
     assert read_structure(tmp_path / "out.pdb").positions.shape == (96, 3)
     (row,) = rows_of(source, "-o", tmp_path / "out.pdb", "--max-iterations", "2", "--rounds", "3", "--fixed-radii")
     assert row["iterations"] == 6
@@ -345,7 +345,7 @@ def test_a_kill_before_the_first_line_leaves_no_earlier_rows(peptide, tmp_path, 
             patched.setattr("pele_ocl.jobs.Journal.add", lambda *a, **k: 1 / 0)
             assert "division by zero" in error_of(*words, "3")
         assert result.read_bytes() != earlier
-        assert "was made with other settings" in error_of(*words, "1", "--resume")
+        assert "was written with other settings" in error_of(*words, "1", "--resume")
         rows = rows_of(*words[1:], "3", "--resume")
         rows = rows[0].get("frames", rows)
         assert [row["iterations"] for row in rows] == [3, 3]
@@ -368,7 +368,7 @@ def test_notes_of_a_torn_chain_are_in_its_row(peptide, tmp_path):
 
 def test_refusals(peptide, tmp_path):
     paths = shaken(tmp_path, peptide, 2)
-    assert "is one file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
+    assert "is a single file for 2 structures" in error_of("minimize", *paths, "-o", tmp_path / "out.pdb")
     assert "the same file as the input" in error_of("minimize", paths[0], "-o", paths[0])
     assert "the same file as the input" in error_of("minimize", *paths, "-o", tmp_path)
     for text in ("much", "1 kcal/mol/pm", "-1", "1e999"):
@@ -387,7 +387,7 @@ def test_refusals(peptide, tmp_path):
         assert reason in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb", f"{mistake}=-1")
     assert "no such file" in error_of("minimize", tmp_path / "none.pdb", "-o", tmp_path / "o.pdb").lower()
     assert "is in the name of a folder" in error_of("minimize", *paths, "-o", tmp_path / "{name}" / "x.pdb")
-    assert "cannot be made" in error_of("minimize", *paths, "-o", paths[0] / "out")
+    assert "cannot be created" in error_of("minimize", *paths, "-o", paths[0] / "out")
     assert sorted(tmp_path.iterdir()) == paths
 
 
@@ -460,10 +460,10 @@ def test_shards_are_gone_on_with_and_merged(peptide, tmp_path, apart):
     assert (tmp_path / "report.csv").read_text().count("\n") >= 5
     assert files_in(tmp_path / "out").keys() == files_in(tmp_path / "alone").keys()
     shards[1].write_bytes(shards[1].read_bytes().split(b"\n")[0] + b"\n")
-    assert "2 of 2 structures are missing; run its shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
+    assert "2 of 2 structures are missing; run this shard again" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
     assert "1 shards are missing" in error_of("merge", shards[0], "-o", tmp_path / "r.csv")
     rows_of(*words, paths[0].with_name("one_more.pdb"), "--shard", "2/2", code=1)
-    assert "is of another run" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
+    assert "belongs to another run" in error_of("merge", *shards, "-o", tmp_path / "r.csv")
 
 
 def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
@@ -487,8 +487,8 @@ def test_a_shard_notes_down_that_all_failed(peptide, tmp_path):
     ("words", "reason"),
     [
         (("--workers", "2"), "one structure is minimized by one process"),
-        (("--models", "all", "--shard", "1/2"), "--shard takes structures that have files of their own"),
-        (("again.pdb", "--shard", "1/2", "--table", "r.csv"), "what `pele-ocl merge` makes of their journals"),
+        (("--models", "all", "--shard", "1/2"), "--shard needs structures in separate files"),
+        (("again.pdb", "--shard", "1/2", "--table", "r.csv"), "from their journals"),
     ],
 )
 def test_what_cannot_be_shared_out(words, reason, tmp_path, monkeypatch):

@@ -99,7 +99,7 @@ def test_files_that_changed_make_another_run(peptide, tmp_path):
     for name, path in zip(("reference", "obc"), same, strict=True):
         before = path.read_bytes()
         path.write_bytes(before + b"\n")
-        assert f"was made with other settings ({name})" in error_of("minimize", *words(*same), "--resume")
+        assert f"was written with other settings ({name})" in error_of("minimize", *words(*same), "--resume")
         path.write_bytes(before)
 
 
@@ -127,7 +127,7 @@ def test_settings_go_by_what_folders_and_files_hold(tmp_path):
     [
         (("--restrain", "all:1,-1"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--restrain", "resnam X:1"), "known words are"),
-        (("--restrain", "resid 1:2"), "this is a selection without K; 'resid 1:2:10', say, or '(resid 1):2'"),
+        (("--restrain", "resid 1:2"), "this selection has no K; write for example 'resid 1:2:10', or '(resid 1):2'"),
         (("--restrain", "all:5,0.1,2"), "or SELECTION:K,FLAT, FLAT in A"),
         (("--distance", "index 1|index 2:5"), "ATOM|ATOM:K,R0 or"),
         (("--distance", "index 1:5,2"), "ATOM|ATOM:K,R0 or"),

@@ -102,7 +102,7 @@ def test_every_variant_can_be_chosen(variant):
 
 def test_naive_gets_a_warning():
     warned = run("nonbond", HEXAPEPTIDE, "--variant", "naive", "--json")
-    assert warned.stderr == "Warning: naive loses updates to races by design; do not trust its gradient\n"
+    assert warned.stderr == "Warning: naive loses updates because of races, by design; do not use its gradient\n"
     assert json.loads(warned.stdout)["variant"] == "naive"
     assert run("nonbond", HEXAPEPTIDE, "--variant", "naive", "--no-gradient").stderr == ""
     assert run("nonbond", HEXAPEPTIDE, "--variant", "atomic").stderr == ""
@@ -203,7 +203,7 @@ def test_a_list_written_is_the_list_read(tmp_path, atoms, suffix):
 
 @pytest.mark.parametrize(
     ("one_four", "up_to", "advice"),
-    [("exclude", "three", "; --one-four scale keeps those three bonds apart"), ("scale", "two", "")],
+    [("exclude", "three", "; --one-four scale keeps pairs three bonds apart"), ("scale", "two", "")],
 )
 def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, advice):
     file = tmp_path / "pairs.npz"
@@ -215,9 +215,9 @@ def test_bonds_rule_over_a_list_from_a_file(tmp_path, atoms, one_four, up_to, ad
     same(json.loads(done.stdout), atoms, all_pairs(atoms, one_four))
     save_pairs(file, all_pairs(atoms))
     note = run("nonbond", HEXAPEPTIDE, "--pairs", file, "--one-four", one_four).stderr
-    missing = "contains none of the molecule's 1-4 pairs, so that --one-four scale adds nothing"
+    missing = "contains none of the molecule's 1-4 pairs, so --one-four scale has no effect"
     assert (missing in note) == (one_four == "scale")
-    assert "does not name its atoms, which are taken in its order" in note
+    assert "has no atom names, so its order is used" in note
 
 
 def test_a_list_may_bring_its_own_values(tmp_path, atoms):
@@ -331,7 +331,7 @@ def test_two_outputs_in_one_file_are_a_usage_error(tmp_path, other, nothing_comp
     (tmp_path / "link.h5").symlink_to(tmp_path / "out.h5")
     out = ("-o", tmp_path / "out.h5", "--write-pairs", f"{tmp_path}/{other}")
     stderr = run("nonbond", HEXAPEPTIDE, *out, code=2).stderr
-    assert "-o and --write-pairs name the same file; give one of them another name" in stderr
+    assert "-o and --write-pairs name the same file; give one of them a different name" in stderr
     assert not (tmp_path / "out.h5").exists()
 
 
@@ -341,7 +341,7 @@ def test_inputs_are_not_written_over(tmp_path, option, nothing_computed):
     save_pairs(file, all_pairs(read(HEXAPEPTIDE)))
     before = file.read_bytes()
     sentence = error_of("nonbond", HEXAPEPTIDE, "--pairs", file, option, file)
-    assert sentence.endswith("give the output another name")
+    assert sentence.endswith("give the output a different name")
     assert file.read_bytes() == before
 
 
@@ -364,7 +364,9 @@ def test_parameters_that_a_pqr_lacks_are_named(tmp_path):
 def test_atomic_native_needs_the_device(monkeypatch):
     monkeypatch.setattr(type(DEVICES[0]), "has_float_atomics", lambda *_: False)
     sentence = error_of("nonbond", HEXAPEPTIDE, "--variant", "atomic-native")
-    assert sentence.endswith("has no atomic addition of float32 numbers; choose --variant atomic, which does without")
+    assert sentence.endswith(
+        "has no atomic addition of float32 numbers; choose --variant atomic, which does not need it"
+    )
 
 
 def test_usage_errors_exit_with_2():
@@ -443,14 +445,14 @@ def test_no_pair_is_said(tmp_path):
     lone = tmp_path / "in.pdb"
     lone.write_text("HETATM    1 NA    NA A   1       1.000   2.000   3.000  1.00  0.00          NA\nEND\n")
     done = run("nonbond", lone, "--no-cutoff")
-    note = "Note: no pairs to compute; all energies are 0: bonds exclude every pair of atoms\n"
+    note = "Note: no pairs to compute; all energies are 0: every pair of atoms is excluded because of bonds\n"
     assert done.stderr.endswith(note)
     assert "in.pdb: 1 atom, 1 ion (NA), net charge +1.000 e\n" in done.stdout
     assert "\n0 pairs\n" in done.stdout
     done = run("nonbond", HEXAPEPTIDE, "--cutoff", 0.5)
-    assert "0: bonds exclude every pair of atoms within 0.5 A of each other\n" in done.stderr
+    assert "0: every pair of atoms within 0.5 A of each other is excluded because of bonds\n" in done.stderr
     empty = tmp_path / "empty.txt"
     empty.write_text("# none\n")
     done = run("nonbond", HEXAPEPTIDE, "--pairs", empty)
-    assert f"0: {empty} lists none that bonds do not exclude\n" in done.stderr
+    assert f"0: {empty} contains only pairs that are excluded because of bonds\n" in done.stderr
     assert "Note" not in run("nonbond", HEXAPEPTIDE).stderr

@@ -105,7 +105,7 @@ def test_a_structure_has_an_energy_and_its_error():
     assert lines[0].startswith("hexapeptide.pdb: 96 atoms")
     assert lines[1] == "Force field   amber99sb"
     assert "surface edges, radii openmm-obc, dielectrics 2 and 78.54, no salt, linear equation" in lines[2]
-    assert any(line.startswith("Energy of solvation") and line.endswith("kcal/mol") for line in lines)
+    assert any(line.startswith("Solvation energy") and line.endswith("kcal/mol") for line in lines)
     assert any("grid" in line and "an upper estimate" in line for line in lines)
 
 
@@ -337,7 +337,7 @@ def test_written_quantities_are_what_they_say(folder):
 @pytest.mark.parametrize(
     ("read", "more", "sentence"),
     [
-        (READ, "srfm spl2 write edens dx e", "line 6: write edens goes with srfm mol and smol here, not with spl2"),
+        (READ, "srfm spl2 write edens dx e", "line 6: write edens is supported with srfm mol and smol, not with spl2"),
         (READ, "usemap pot 1", "line 26: usemap pot is not supported; choose diel, kappa, charge"),
         (READ, "usemap kappa 2", "line 26: usemap kappa 2: READ has 1 of `kappa`"),
         ("kappa uhbd k.dx", "usemap kappa 1", "line 4: maps are not read as uhbd; choose dx or gz"),
@@ -361,11 +361,11 @@ def test_json_of_an_input_file(folder):
         found["calculations"][0]["energy_kj"] - found["calculations"][1]["energy_kj"]
     )
     assert found["calculations"][0]["per_atom_kj"] == pytest.approx([last for _, last in ATOMS], rel=1e-10)
-    assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 became 1e-06"]]
+    assert [each["notes"] for each in found["calculations"]] == [[], ["etol 0.001 was changed to 1e-06"]]
     assert "per_atom_kj" not in found["calculations"][1]
     assert found["notes"] == [
-        "line 53: APOLAR is left out: this program has no apolar terms of APBS",
-        "apbs.in: ELEC ref: etol 0.001 became 1e-06",
+        "line 53: APOLAR is left out: apolar terms of APBS are not supported",
+        "apbs.in: ELEC ref: etol 0.001 was changed to 1e-06",
     ]
 
 
@@ -400,12 +400,12 @@ def test_a_calculation_may_continue_the_one_before_it(folder):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("bcfl sdh", "bcfl focus", "line 5: bcfl focus needs a calculation before it"),
-        ("mg-manual", "mg-dummy", "line 11: bcfl focus needs a calculation before it"),
+        ("bcfl sdh", "bcfl focus", "line 5: bcfl focus needs a previous calculation"),
+        ("mg-manual", "mg-dummy", "line 11: bcfl focus needs a previous calculation"),
         ("srfm smol", "srfm mol", "line 11: bcfl focus continues ELEC coarse, whose molecule, equation or constants"),
-        ("glen 24 24 24", "glen 12 24 24", "line 10: a grid does not lie inside the grid before it"),
+        ("glen 24 24 24", "glen 12 24 24", "line 10: a grid is not inside the previous one"),
         ("mg-manual  dime 33 33 33  glen 16 16 16  gcent mol 1",
-         "mg-auto dime 33 33 33 cglen 9 9 9 fglen 8 8 8 cgcent mol 1 fgcent mol 1", "line 11: bcfl focus belongs to"),
+         "mg-auto dime 33 33 33 cglen 9 9 9 fglen 8 8 8 cgcent mol 1 fgcent mol 1", "line 11: bcfl focus can only"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sentence):
@@ -425,12 +425,12 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("bcfl sdh", "bcfl mem", "line 14: bcfl mem is not supported"),
         ("calcforce no", "calcforce total", "line 27: calcforce total is not supported; forces are not supported"),
         ("write kappa dx kappa", "write force dx x", "line 29: `write force` is not supported; choose pot, charge"),
-        (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom lies inside"),
+        (REF, REF.replace("gcent mol 1", "gcent 90 0 0"), "line 33: no atom is inside"),
         ("write kappa dx kappa", "write kappa uhbd x", "line 29: maps are not written as uhbd"),
         ("write kappa dx kappa", "write kappa dx ./pot", "line 29: pot.dx: the same file as the output pot.dx"),
         ("write kappa dx kappa", "write kappa dx none/kappa", "line 29: none/kappa.dx: the folder "),
         ("gcent mol 1", "gcent mol \u00b2", "line 9: unknown molecule \u00b2; READ names 1"),
-        ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, as pdie needs it"),
+        ("pdie 2.0", "pdie two", "line 17: 'two' is not a number, which pdie needs"),
         ("pdie 2.0", "", "line 5: pdie is missing in ELEC solv"),
         ("conc 0.15 radius 2.0", "conc 0.25 radius 2.0", "line 5: the salt is not neutral"),
         ("fgcent mol 1", "fgcent mol 2", "line 11: unknown molecule 2; READ names 1"),
@@ -438,12 +438,12 @@ def test_what_cannot_be_continued_is_named_with_its_line(folder, old, new, sente
         ("dime 33 33 33", "dime 33 33 \N{SUPERSCRIPT THREE}", "line 7: dime is 33 33 \N{SUPERSCRIPT THREE}; expected "
         "three"),
         ("solv - ref end", "solv - \N{SUPERSCRIPT TWO} end", "line 53: unknown calculation"),
-        ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid does not lie inside"),
+        ("fglen 16 16 16", "fglen 16 16 60", "line 5: the finest grid is not inside"),
         ("dime 33 33 33", "dime 33 33 3", "line 7: dime is 33 33 3; expected three numbers of points"),
         ("mol pqr", "mol pdb", "line 3: molecules are read as `mol pqr`, not `mol pdb`"),
         ("solv - ref end", "solv - other end", "line 53: unknown calculation 'other'"),
-        ("solv - ref end", "solv - end", "line 53: PRINT needs calculations with + or -"),
-        ("name ref\n    mg-manual", "name ref\n    mg-dummy", "line 53: PRINT takes ELEC ref, which is mg-dummy"),
+        ("solv - ref end", "solv - end", "line 53: PRINT needs calculations separated by + or -"),
+        ("name ref\n    mg-manual", "name ref\n    mg-dummy", "line 53: PRINT refers to ELEC ref, which is mg-dummy"),
         ("etol 1e-12", "etol -1", "line 25: etol is -1"),
         ("temp 298.15", "temperature 298.15", "line 24: unknown keyword 'temperature' in ELEC"),
         ('"two ions.pqr"', '"two ions.pqr', "line 3: a quote is not closed"),
@@ -492,7 +492,7 @@ def test_options_stand_in_the_input_file_alone(folder):
     ("arguments", "sentence"),
     [
         (("--ionic-strength", "0.1", "--ion", "1:0.1"), "choose one of --ionic-strength and --ion"),
-        (("--like", "apbs", "--extrapolate"), "belong to energies without --like apbs"),
+        (("--like", "apbs", "--extrapolate"), "apply only without --like apbs"),
     ],
 )
 def test_options_that_do_not_fit(arguments, sentence):
@@ -525,7 +525,7 @@ def test_a_structure_becomes_a_pqr_file_that_has_its_energy(tmp_path):
     assert np.abs(again.charges - atoms.charges).max() < 6e-7
     assert np.array_equal(again.labels.names, atoms.labels.names)
     assert [str(residue) for residue in again.labels.residues] == [str(residue) for residue in atoms.labels.residues]
-    assert "--pqr writes .pqr files" in error_of("pb", HEXAPEPTIDE, "--pqr", tmp_path / "x.pdb")
+    assert "the suffix of --pqr must be .pqr" in error_of("pb", HEXAPEPTIDE, "--pqr", tmp_path / "x.pdb")
     assert not (tmp_path / "x.pdb").exists()
 
 
@@ -563,6 +563,6 @@ def test_maps_of_other_commands_take_radii_of_pdb2pqr_and_name_them(tmp_path):
 
 def test_a_residue_without_named_radii_is_named(tmp_path):
     (tmp_path / "x.pqr").write_text(PQR)
-    assert "ION1: the radii pdb2pqr-charmm have no such residue" in error_of(
+    assert "ION1: the radii pdb2pqr-charmm do not include this residue" in error_of(
         "pb", tmp_path / "x.pqr", "--radii", "pdb2pqr-charmm"
     )

@@ -179,14 +179,14 @@ def test_ligands_are_named_before_amino_acids(tmp_path):
         )
     )
     told = run("solvent", pqr, "--select", "resname LIG", code=1).stderr
-    assert "no residue is called LIG (ligands here: TMP; there are also ALA)" in told
-    assert "no residue is called LIG (there are ASP, GLU" in run(
+    assert "no residue is named LIG (ligands here: TMP; there are also ALA)" in told
+    assert "no residue is named LIG (there are ASP, GLU" in run(
         "solvent", HEXAPEPTIDE, "--select", "resname LIG", code=1
     ).stderr  # fmt: skip
 
 
 def test_radii_of_no_named_set_are_those_of_the_file():
-    assert radii_note("gbn2", "file").endswith("mbondi3, not with those of the input file (no set named)")
+    assert radii_note("gbn2", "file").endswith("mbondi3, not with those of the input file (unnamed set)")
 
 
 def test_names_of_other_programs_suggest_ours():

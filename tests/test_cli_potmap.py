@@ -70,7 +70,7 @@ def test_summary_is_for_reading():
 def test_verbose_says_more():
     text = run("potmap", HEXAPEPTIDE, *SMALL, "-v").stdout
     assert " billion atom evaluations per second" in text
-    assert "Kernel: cl/potmap/blocked.cl, blocks of points in two dimensions" in text
+    assert "Kernel: cl/potmap/blocked.cl, two-dimensional blocks of points" in text
     assert "Rate" not in run("potmap", HEXAPEPTIDE, *SMALL).stdout
 
 
@@ -257,15 +257,15 @@ def test_wrong_usage(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cutoff", 9), "--cutoff and --smooth belong to --method cutoff"),
-        (("--smooth",), "--cutoff and --smooth belong to --method cutoff"),
-        (("--combine", "avg"), "--combine belongs to --models all"),
-        (("--origin", 0, 0, 0), "a grid is made by --padding, or by --origin and --shape together"),
+        (("--cutoff", 9), "--cutoff and --smooth need --method cutoff"),
+        (("--smooth",), "--cutoff and --smooth need --method cutoff"),
+        (("--combine", "avg"), "--combine applies only to --models all"),
+        (("--origin", 0, 0, 0), "a grid is defined by --padding, or by --origin and --shape together"),
         (
             ("--origin", 0, 0, 0, "--shape", 2, 2, 2, "--padding", 3),
-            "a grid is made by --padding, or by --origin and --shape together",
+            "a grid is defined by --padding, or by --origin and --shape together",
         ),
-        (("--field", "-o", "a.dx"), "the field needs a file for several maps: give --output a name that ends"),
+        (("--field", "-o", "a.dx"), "the field needs a file with several maps: give --output the suffix"),
         (("--field", "--models", "all", "-o", "a.h5"), "choose one of --field and --models all"),
         (("--models", "all", "--model", 1), "choose one of --model and --models"),
     ],
@@ -358,7 +358,7 @@ def test_bench_compares_devices_that_share_the_map():
 def test_bench_takes_a_former_flag():
     done = run(*BENCH, "--no-peers", "--variant", "gather", "--json")
     assert [json.loads(row)["variant"] for row in done.stdout.splitlines()] == ["gather"]
-    assert "--no-peers has no effect any more" in done.stderr
+    assert "--no-peers no longer has an effect" in done.stderr
     assert "--no-peers" not in run("bench", "potmap", "--help").stdout
 
 
@@ -391,7 +391,7 @@ def test_errors_of_map_and_field_are_told(tmp_path):
     text = run("potmap", HEXAPEPTIDE, *beside, *asked, *output).stdout
     assert re.search(r"^Error +\S+ \+- \S+ of the map's root mean square \(msm for 1e-05\),$", text, re.M)
     assert re.search(r"^Field error +\S+ \+- \S+ of the field's root mean square,$", text, re.M)
-    assert text.count("; more than the 1e-05 asked for") == 1
+    assert text.count("; more than the requested 1e-05") == 1
     found = json.loads(run("potmap", HEXAPEPTIDE, *beside, *asked, *output, "--json").stdout)
     assert found["accuracy"] == 1e-5
     assert found["measured_error"]["norm"] < 1e-5 < found["measured_field_error"]["norm"]

@@ -242,7 +242,7 @@ def test_an_output_is_no_input(tmp_path, option):
     table.write_text('{"SolventParameters": {}}')
     for command in ("solvent", "energy", "nonbond"):
         told = run(command, HEXAPEPTIDE, option, table, "-o", table, code=1).stderr
-        assert told == f"Error: {table}: the same file as the input {table}; give the output another name\n"
+        assert told == f"Error: {table}: the same file as the input {table}; give the output a different name\n"
     assert table.read_text() == '{"SolventParameters": {}}'
 
 
@@ -252,7 +252,7 @@ def test_no_file_of_a_folder_that_is_read_is_an_output(tmp_path):
     shutil.copy(shipped("data") / "obc" / "pele.txt", table)
     before = table.read_bytes()
     told = run("nonbond", HEXAPEPTIDE, "--pele-data", tmp_path, "--write-pairs", table, code=1).stderr
-    assert told == f"Error: {table}: belongs to the input {tmp_path}; give the output another name\n"
+    assert told == f"Error: {table}: belongs to the input {tmp_path}; give the output a different name\n"
     assert table.read_bytes() == before
     (tmp_path / "out.csv").write_text("an earlier result\n")  # which is none of the parameters
     run("solvent", HEXAPEPTIDE, "--pele-data", tmp_path, "-o", tmp_path / "out.csv")
@@ -356,7 +356,7 @@ def test_compiling_is_said_once(monkeypatch):
 
     monkeypatch.setattr(solvent.Solvent, "evaluate", compiled)
     told = run("solvent", HEXAPEPTIDE).stderr
-    assert told == "Compiling kernels for Voodoo 2; they are kept for the next time\n"
+    assert told == "Compiling kernels for Voodoo 2; they are cached for later runs\n"
     notices.compiling("nobody listens any more")
 
 
@@ -402,7 +402,10 @@ def test_a_copy_in_place_of_the_checkout_is_told(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     told = installation.copy_installed(ROOT)
     copy = tmp_path / "pele_ocl"
-    assert told == f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{ROOT}'"
+    assert (
+        told == f"{copy} is a copy of this checkout, so changes to the checkout have no effect: pip install "
+        f"--editable '{ROOT}'"
+    )
 
 
 # Names that no file can have

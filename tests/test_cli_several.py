@@ -124,7 +124,7 @@ def test_outputs_are_no_inputs(tmp_path: Path) -> None:
     target.write_text("")
     done = run("energy", HEXAPEPTIDE, target, "-o", target)
     assert done.exit_code == 1
-    assert "give the output another name" in done.stderr
+    assert "give the output a different name" in done.stderr
 
 
 def test_coordinates_of_each_topology(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_coordinates_are_of_topologies_alone(tmp_path: Path) -> None:
     wrong = run("minimize", top, HEXAPEPTIDE, "-c", place, "-c", place, *quick)
     assert "given 2 times for 1 topology file" in wrong.output
     pdb = run("energy", HEXAPEPTIDE, UBIQUITIN, "-c", place, "-c", place)
-    assert "has coordinates of its own; those of another file are for topologies" in pdb.output
+    assert "contains coordinates; separate coordinate files are for topologies" in pdb.output
 
 
 def test_numbers_of_structures_are_columns(bad: Path, tmp_path: Path) -> None:
@@ -208,5 +208,5 @@ def test_a_pattern_that_the_shell_expanded_is_told_the_quotes(words: tuple[str, 
         path.write_bytes(b"CDF")
     command, *more = words
     said = run(command, HEXAPEPTIDE, "-t", first, second, *more).stderr
-    assert f"{second} is a trajectory in the place of a structure; a pattern of several needs quotes" in said
+    assert f"{second} is a trajectory instead of a structure; quote patterns" in said
     assert f"--trajectory '{tmp_path}/*.nc'" in said

@@ -49,7 +49,7 @@ def test_a_run_writes_trajectories_and_tables(tmp_path):
     assert found["dynamics"]["temperatures"] == [300.0, 303.0]
     assert found["exchanges"][0]["tried"] == 6
     assert found["n_failed"] == 0
-    assert "46 bonds to hydrogen keep the lengths of the force field" in found["notes"]
+    assert "46 bonds to hydrogen are constrained to the lengths of the force field" in found["notes"]
     assert found["ns_per_day"]["all"] == pytest.approx(4 * found["ns_per_day"]["replica"])
     rows = rows_of(tmp_path / "run")
     assert [row["step"] for row in rows] == [str(step) for step in (0, 20, 40, 60) for _ in range(4)]
@@ -68,7 +68,7 @@ def test_a_run_that_ends_before_its_first_report_says_so(tmp_path):
     """In text, in JSON and in Python; a run with a report says nothing."""
     words = ("--minimize", 0, "--report-every", 20)
     told = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "run", *words, "--steps", 10)
-    note = "the run has 10 steps and a report every 20, so that trajectories and tables hold the start alone"
+    note = "the run has 10 steps and a report every 20, so trajectories and tables would contain only the start"
     assert note in told.stderr
     assert "choose a smaller --report-every" in told.stderr
     result = pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "python", steps=10, minimize=0, report_every=20)
@@ -257,7 +257,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path, monkeypatch, fo
     said = run("simulate", *words, "-o", tmp_path / "part", code=1)
     assert "already contains a run; continue it with --resume" in said.stderr
     said = run("simulate", *words[:-1], "h5", "-o", tmp_path / "part", "--resume", code=1)
-    assert "was of other reports or trajectories" in said.stderr
+    assert "had other reports or trajectories" in said.stderr
     said = run("simulate", *words, "-o", tmp_path / "part", "--resume", "--gb", "none", code=1)
     assert "continue with the solvent, restraints, cutoff" in said.stderr
     run("simulate", *words, "-o", tmp_path / "part", "--resume")
@@ -286,7 +286,7 @@ def test_a_replica_has_the_same_bits_wherever_it_ran(tmp_path, monkeypatch, more
             patch.setattr(command.Pace, "__call__", interrupted)
             run("simulate", *words, "-o", tmp_path / "parts", code=INTERRUPTED)
         said = run("simulate", *words[:-2], "-o", tmp_path / "parts", "--resume", code=1)
-        assert "the interrupted run had other parts" in said.stderr
+        assert "the interrupted run was divided differently" in said.stderr
         said = run("simulate", *words, "-o", tmp_path / "parts", code=1)
         assert "already contains a run" in said.stderr
         words.append("--resume")
@@ -309,7 +309,7 @@ def test_a_replica_that_could_not_be_minimized_is_told(tmp_path, monkeypatch):
     words += ["--report-every", 2, "--json"]
     for more in (["--steps", 2], ["--steps", 4, "--resume"]):
         said = run(*words, *more)
-        sentence = "replica 3 begins where it is: its start is torn"
+        sentence = "replica 3 starts without minimization: its start is torn"
         assert json.loads(said.stdout)["notes"].count(sentence) == 1
         assert said.stderr.count(f"hexapeptide: {sentence}") == 1
 
@@ -337,7 +337,7 @@ def test_an_earlier_run_is_replaced_if_asked(tmp_path):
     assert [path.name for path in held.trajectories] == ["molecule-00000.nc"]
     assert not (out / "hexapeptide-00000.nc").exists()
     for more, sentence in (
-        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a whole run"),
+        ({"resume": True}, "choose one of `resume` and `overwrite`"), ({"shard": "1/2"}, "replaces a complete run"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=sentence):
             pele_ocl.simulate(HEXAPEPTIDE, out, steps=2, replicas=2, overwrite=True, **options, **more)
@@ -461,14 +461,14 @@ def test_a_run_gets_longer(tmp_path):
         run("simulate", *words, *short)
     assert [row["step"] for row in rows_of(tmp_path / "nc")] == ["0", "20", "30"]
     said = run("simulate", *words, *SHORT, "--resume", code=1)
-    assert "is a run of 30 steps and cannot become one of 60; 30 are made; trajectories in .h5" in said.stderr
+    assert "is a run of 30 steps and cannot be changed to 60; 30 are written; .h5 trajectories cannot" in said.stderr
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "whole")
     run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert contents(tmp_path / "nc") == contents(tmp_path / "whole")
     said = run("simulate", HEXAPEPTIDE, *SHORT, "-o", tmp_path / "nc", "--resume")
     assert "no steps were left to run" in said.stdout
     said = run("simulate", HEXAPEPTIDE, *short, "-o", tmp_path / "nc", "--resume", code=1)
-    assert "is a run of 60 steps and cannot become one of 30; 60 are made already" in said.stderr
+    assert "is a run of 60 steps and cannot be changed to 30; 60 are completed" in said.stderr
 
 
 @pytest.mark.slow
@@ -500,7 +500,7 @@ def test_a_replica_that_stops_is_a_row(tmp_path):
     rows = rows_of(tmp_path / "run")
     last = [row for row in rows if row["error"]]
     assert {row["replica"] for row in last} == {"0", "1"}
-    assert all("goes more than 1 A in a step" in row["error"] or "no number" in row["error"] for row in last)
+    assert all("moves more than 1 A in a step" in row["error"] or "no number" in row["error"] for row in last)
     assert all(row["potential_kcal_mol"] == "" for row in last)
 
 
@@ -514,7 +514,7 @@ def test_several_structures_and_holding(tmp_path):
     assert sorted(path.name for path in (tmp_path / "two").glob("*.pdb")) == ["hexapeptide.pdb", "trialanine.pdb"]
     words = ["--restrain", "name CA:10", "--freeze", "resid 1", "--anneal", "0:300,1:0", "--json"]
     found = json.loads(run("simulate", HEXAPEPTIDE, "-o", tmp_path / "held", *short, *words).stdout)
-    assert "the centre of mass is kept at rest" not in found["notes"]
+    assert "the motion of the centre of mass is removed" not in found["notes"]
     assert found["replicas"][0]["bath_K"] == pytest.approx(294.0)
     found = json.loads(
         run("simulate", HEXAPEPTIDE, "-o", tmp_path / "nve", *short, "--integrator", "verlet", "--json").stdout
@@ -527,8 +527,8 @@ def test_several_structures_and_holding(tmp_path):
     [
         ([], "give one of --steps and --time", 2),
         (["--time", "5"], "expected a time above 0 with its unit", 1),
-        (["--steps", 5, "--fixed-radii"], "--fixed-radii makes a gradient that is none of the energy", 2),
-        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of all its energy", 2),
+        (["--steps", 5, "--fixed-radii"], "with --fixed-radii the gradient is not the derivative of the energy", 2),
+        (["--steps", 5, "--gb", "sgbnp"], "--gb sgbnp has no gradient of its complete energy", 2),
         (["--steps", 5, "--temperatures", "warm"], "numbers separated by commas", 1),
         (["--steps", 5, "--anneal", "0:300,5"], "points PS:K", 1),
         (["--steps", 5, "--integrator", "verlet", "--friction", 2], "'verlet' has none, so leave it out", 1),
@@ -536,11 +536,11 @@ def test_several_structures_and_holding(tmp_path):
         (["--steps", 5, "--constraints", "hbonds-present"], "'hbonds-present' is not 'hbonds'", 2),
         (["--steps", 5, "--shard", "1/2"], "1 replicas cannot be divided among 2 shards", 1),
         (["--steps", 5, "--scheduler", "tcp://x:1"], "--scheduler needs --replicas-per-device N", 2),
-        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not whole ladders of 2 temperatures", 1),
+        (["--steps", 5, *LADDER, "--replicas-per-device", 3], "are not complete ladders of 2 temperatures", 1),
         (["--steps", 5, "--timestep", 50], "up to 20 fs", 1),
         (["--steps", 5, "--temperature", "300,350"], "'300,350' is a list, but only one temperature is allowed", 2),
         (["--steps", 5, "--temperatures", "300,350"], "2 temperatures were given for 1 replica of a molecule", 1),
-        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, and no salt dissolves", 1),
+        (["--steps", 5, "--ionic-strength", 150], "ionic_strength is 150 mol/L, but the maximum is", 1),
         (["--steps", 5, "--exchange-every", 5], "two temperatures or more", 1),
     ],
 )
@@ -571,7 +571,7 @@ def test_means_are_of_one_heat_bath(tmp_path):
 def test_the_text_of_a_run_says_how_long_it_warms_up_and_its_cutoff(tmp_path):
     words = ["--report-every", 4, "--minimize", 0, "--trajectory-format", "none", "--timestep", 1]
     said = run("simulate", HEXAPEPTIDE, "-o", tmp_path / "one", "--steps", 8, *words, "--friction", 2).stdout
-    assert "Warm-up       about the first 2.5 ps, to be excluded from averages: here the whole run\n" in said
+    assert "Warm-up       about the first 2.5 ps, to be excluded from averages: here the complete run\n" in said
     assert "Replicas      1, none stopped" in said
     assert re.search(r"Speed +[\d,.e+]+ ns/day; ", said)  # of one replica one speed
     cut = pele_ocl.simulate(
@@ -655,8 +655,8 @@ def test_times_have_units(tmp_path):
     assert (tmp_path / "told" / "energies.csv").read_text().count("\n") == 4, told.stdout
     settings = pele_ocl.Simulation(pele_ocl.read(HEXAPEPTIDE), 2, temperature=[300, 310], exchange_every="4fs").settings
     assert settings.exchange_every == 2
-    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a whole number"), ("1 kg", "a time with its unit"),
-                       (0, "a whole number, 1 or more"), ("-2ps", "choose a whole number")):  # fmt: skip
+    for every, why in (("5fs", "2.5 time steps of 2 fs; choose a multiple of"), ("1 kg", "a time with its unit"),
+                       (0, "a whole number, 1 or more"), ("-2ps", "choose a multiple of")):  # fmt: skip
         with pytest.raises(pele_ocl.InputError, match=f"report_every is .*{why}"):
             pele_ocl.simulate(HEXAPEPTIDE, tmp_path / "none", steps=10, report_every=every)
     words = ["--time", "40fs", "--timestep", "4fs", "--report-every", 10, "--hydrogen-mass", 3, "--temperature", "310K"]
@@ -664,7 +664,7 @@ def test_times_have_units(tmp_path):
     found = json.loads(said.stdout)
     assert (found["steps"], found["dynamics"]["timestep"], found["dynamics"]["minimize"]) == (10, 4.0, 200)
     assert found["dynamics"]["temperatures"] == [310.0]
-    assert "hydrogens weigh 3 Da, taken from their neighbours" in found["notes"]
+    assert "hydrogens have a mass of 3 Da, taken from their neighbours" in found["notes"]
 
 
 def test_short_steps_and_free_bonds_are_noted_in_the_words_of_the_command(tmp_path):

@@ -50,7 +50,7 @@ def test_what_is_measured_is_printed_and_remembered(file):
     assert list(milliseconds) == sorted(milliseconds, key=float)
     assert ratios[names.index("rules")] == "1.00"
     assert "auto took at most" in text
-    assert f"Remembered in {file}" in text
+    assert f"Stored in {file}" in text
     (entry,) = store.entries()
     assert entry.is_of(DEVICES[0])
     assert entry.is_current
@@ -92,19 +92,19 @@ def test_wrong_choices_are_named(file, monkeypatch):
 
     monkeypatch.setattr(tune, "measure", measure)
     command = ("tune", "--quantity", "solvent", "--precision", "float32", "--system", "hexapeptide")
-    assert f"\n          left out as wrong: {wrong}, off by 1.0e-02\n" in run(*command).stdout
+    assert f"\n          discarded because of wrong results: {wrong}, off by 1.0e-02\n" in run(*command).stdout
     assert json.loads(run(*command, "--json").stdout)["devices"][0]["rows"][0]["wrong"] == {str(wrong): 0.01}
 
 
 def test_show_and_forget(file, better):
-    assert run("tune", "--show").stdout == f"{file}: nothing is remembered; `pele-ocl tune` measures\n"
+    assert run("tune", "--show").stdout == f"{file}: nothing is stored; `pele-ocl tune` measures\n"
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
     text = run("tune", "--show").stdout
     assert f"{DEVICES[0].name}, {DEVICES[0].platform}, driver {DEVICES[0].driver}: measured on " in text
     rows = [line.split(maxsplit=6) for line in text.splitlines() if line.startswith("solvent")]
     assert rows[0] == ["solvent", "float32", "96", "atoms", "2.000", "1.000", str(better)]
     assert run("tune", "--forget").stdout == f"{file}: forgotten\n"
-    assert run("tune", "--forget").stdout == f"{file}: nothing was remembered\n"
+    assert run("tune", "--forget").stdout == f"{file}: nothing was stored\n"
     assert not file.exists()
 
 
@@ -125,7 +125,7 @@ def test_an_interruption_keeps_what_is_measured(file, better, monkeypatch):
 def test_what_other_versions_measured_is_shown_as_such(file, better, monkeypatch):
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
     monkeypatch.setattr(findings, "versions", lambda: ("9.9", "0" * 16))
-    assert "left aside, since this is another version" in run("tune", "--show").stdout
+    assert "ignored, because it is from another version" in run("tune", "--show").stdout
     assert "was measured with other versions" in run("solvent", HEXAPEPTIDE, "-v").stdout
 
 
@@ -134,7 +134,7 @@ def test_a_broken_file_is_one_note_and_tune_mends_it(file, better):
     file.parent.mkdir()
     file.write_text("{")
     result = run("solvent", HEXAPEPTIDE)
-    assert result.stderr.startswith(f"Note: {file}: not a tuning file that can be used")
+    assert result.stderr.startswith(f"Note: {file}: not a valid tuning file ")
     assert result.stderr.count("\n") == 1
     assert "total" in result.stdout
     run("tune", "--quantity", "solvent", "--system", "hexapeptide")
@@ -143,7 +143,7 @@ def test_a_broken_file_is_one_note_and_tune_mends_it(file, better):
 
 def test_errors_are_sentences(file, monkeypatch):
     file.parent.write_text("")
-    assert "cannot be made" in error_of("tune")
+    assert "cannot be created" in error_of("tune")
     assert "no OpenCL device fits" in error_of("tune", "--device", "nothing", "--dry-run")
     monkeypatch.setenv("PELE_OCL_TUNING", "off")
     for option in ([], ["--show"], ["--forget"]):

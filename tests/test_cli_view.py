@@ -81,7 +81,7 @@ def test_salt_of_the_potential_can_be_chosen(tmp_path, method):
     assert bare.to_json()["settings"]["ionic_strength"] == 0
     assert "no salt" in bare.text()
     assert "no salt" in run("view", HEXAPEPTIDE, *words, "--ionic-strength", 0).stdout
-    with pytest.raises(InputError, match="`ionic_strength` is about a potential that is computed"):
+    with pytest.raises(InputError, match="`ionic_strength` applies to computed potentials"):
         pele_ocl.view(HEXAPEPTIDE, residue_values={"A:MET1": 1.0}, ionic_strength=0.1)
 
 
@@ -102,7 +102,7 @@ def test_residue_values(tmp_path):
     said = run("view", HEXAPEPTIDE, "--residue-values", tmp_path / "values.csv", "-o", tmp_path / "page.html").stdout
     assert "Values        -3 to -3" in said
     assert "of the surface has no value" in said
-    assert "Each residue has the colour of its value in values.csv: score." in (tmp_path / "page.html").read_text()
+    assert "Each residue is coloured by its value in values.csv: score." in (tmp_path / "page.html").read_text()
 
 
 def test_atoms_that_are_left_out_have_no_surface(tmp_path, apbs):
@@ -127,9 +127,9 @@ def test_sentences(tmp_path, apbs):
     assert "choose one of --map and --residue-values" in run("view", HEXAPEPTIDE, *both, "-o", page, code=2).stderr
     method = ("--map", apbs, "--method", "pb")
     said = run("view", HEXAPEPTIDE, *method, "-o", page, code=2).stderr
-    assert "--method is about a potential that is computed" in said
+    assert "--method applies to computed potentials" in said
     said = run("view", HEXAPEPTIDE, "--from-unit", "V", "-o", page, code=2).stderr
-    assert "--from-unit is about the file of --map" in said
+    assert "--from-unit applies to the file of --map" in said
     assert "Missing option '-o'" in run("view", HEXAPEPTIDE, code=2).stderr
     assert not page.exists()
 

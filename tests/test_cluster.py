@@ -180,7 +180,7 @@ def test_a_cluster_whose_scheduler_is_killed(work, tmp_path):
         await_rows(output, program, 100)
         cluster.scheduler.kill()
         _, err = ended(program, 1)
-        assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is gone; start it again")
+        assert err.splitlines()[-1].startswith("Error: the scheduler of the cluster is not running; start it again")
         assert "Traceback" not in err
     assert 100 < output.read_bytes().count(b"\n") < N_FRAMES
     ended(begun("pele_ocl", *work.energy(output, "--resume", "--workers", 2)), 1)
@@ -338,7 +338,7 @@ def test_structures_go_on_where_a_run_was_killed(tmp_path, monkeypatch):
     assert seen == [UBIQUITIN]
     assert (tmp_path / "out.json").read_bytes() == whole
     (tmp_path / "out.json.part").write_text('{"journal": "structures", "schema": 2, "settings": {}}\n')
-    assert "was made with other settings (command, parameters, software)" in error_of(*words, "--resume")
+    assert "was written with other settings (command, parameters, software)" in error_of(*words, "--resume")
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".csv"])
@@ -354,10 +354,10 @@ def test_shards_of_frames_merge_to_the_same_bytes(suffix, work, tmp_path):
     assert "1 shards are missing, the first is 1" in error_of("merge", shards[0], shards[2], *target)
     again = tmp_path / f"again{suffix}"
     again.write_bytes(shards[0].read_bytes())
-    assert "is the shard 3/3, as" in error_of("merge", *shards, again, *target)
+    assert "is the shard 3/3, like" in error_of("merge", *shards, again, *target)
     assert "is not a shard" in error_of("merge", tmp_path / f"out{suffix}", *target)
     run(*work.energy(tmp_path / f"out{suffix}", "--shard", "3/3", "--frames", "1:"))
-    assert "is of another run than" in error_of("merge", *shards, *target)
+    assert "belongs to another run than" in error_of("merge", *shards, *target)
 
 
 def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
@@ -369,7 +369,7 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
     shards = [tmp_path / f"out.{k}of2.json.part" for k in (2, 1)]
     cut = shards[0].read_bytes()
     shards[0].write_bytes(cut[:-5])
-    assert "1 of 2 structures are missing; run its shard again" in error_of(
+    assert "1 of 2 structures are missing; run this shard again" in error_of(
         "merge", *shards, "-o", tmp_path / "out.json"
     )
     shards[0].write_bytes(cut)
@@ -382,8 +382,8 @@ def test_shards_of_structures_merge_to_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--workers", 2), "--workers shares the work on several structures, or on frames; one structure is"),
-        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; name it as --output"),
+        (("--workers", 2), "--workers distributes several structures, or frames; one structure is"),
+        (("-t", "t.nc", "--shard", "1/2"), "--shard begins a file; give it as --output"),
         (("-t", "t.nc", "--workers", 2, "--scheduler", "x"), "choose one of --workers and --scheduler"),
     ],
 )
@@ -394,7 +394,7 @@ def test_options_that_do_not_go_together(words, sentence, work):
 
 def test_mistakes_are_sentences(work, tmp_path, monkeypatch):
     words = work.energy(tmp_path / "out.csv")
-    assert "the shard is '4/3'; expected a number from 1" in error_of(*words, "--shard", "4/3")
+    assert "the shard is '4/3'; expected the number of the shard, from 1" in error_of(*words, "--shard", "4/3")
     assert "640 frames cannot be divided among 999 shards" in error_of(*words, "--shard", "1/999")
     assert "nowhere.json: no such file; --scheduler takes" in error_of(*words, "--scheduler", tmp_path / "nowhere.json")
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -432,7 +432,7 @@ class FakeClient:
 def test_a_task_of_which_all_workers_die_may_be_one_row():
     items = ["a", "ends", "b"]
     assert list(in_order(FakeClient(), str.upper, items, lambda item, error: f"{item}: {error}")) == [
-        "A", "ends: every worker that took this task died of it", "B",
+        "A", "ends: every worker that ran this task crashed", "B",
     ]  # fmt: skip
     with pytest.raises(WorkersDiedError):
         list(in_order(FakeClient(), str.upper, items))
@@ -481,20 +481,20 @@ def test_a_folder_of_another_user_or_a_link_is_no_place_for_locks(tmp_path, monk
     folder, elsewhere = tmp_path / f"pele-ocl-places-{os.getuid()}", tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     folder.symlink_to(elsewhere)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
     assert not list(elsewhere.iterdir())
     folder.unlink()
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
     folder.chmod(0o700)
     assert claim(["a"])[0] == 0
     uid = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: uid + 1)
     (tmp_path / f"pele-ocl-places-{uid + 1}").mkdir(mode=0o700)
-    with pytest.raises(InputError, match="not a folder of this user alone"):
+    with pytest.raises(InputError, match="not a private folder of this user"):
         claim(["a"])
 
 
@@ -531,7 +531,7 @@ def test_a_scheduler_that_asks_nobody_is_told_of(tmp_path, caplog):
         for scheduler in (address, str(file)):
             caplog.clear()
             with at_scheduler(scheduler):
-                assert caplog.text.count("this scheduler asks nobody who they are") == n_notes
+                assert caplog.text.count("this scheduler does not authenticate its clients") == n_notes
 
 
 def test_shards_are_whole_and_even():

@@ -92,7 +92,7 @@ def test_energies_of_frames_across_images_are_those_of_whole_ones(cell, change, 
         assert np.abs(alone.total - found.total)[::2].min() > 1e-3
     else:
         assert alone.errors
-        assert "take `image='auto'`" in next(iter(alone.errors.values()))
+        assert "use `image='auto'`" in next(iter(alone.errors.values()))
 
 
 def test_the_receptor_stays_and_the_ligand_comes(whole, plans, tmp_path):
@@ -237,7 +237,7 @@ def test_torn_frames_without_a_cell_fail_by_their_atoms(whole, plans, tmp_path):
     for result in (found, bound):
         assert set(result.errors) == {2, 4}
         assert "atom 5 (MET1:" in result.errors[2]
-        assert "A long; the frame has no cell" in result.errors[2]
+        assert "A long; the frame has no unit" in result.errors[2]
         assert np.isfinite(result.total[[0, 1, 3, 5]]).all()
     with h5py.File(tmp_path / "torn.h5", "a") as file:
         file["cell_lengths"], file["cell_angles"] = np.ones((M, 3)), np.full((M, 3), 90.0)
@@ -267,11 +267,11 @@ def test_commands_say_how_many_frames_were_imaged(whole, tmp_path):
         key = "statistics" if "statistics" in report else "delta"
         assert report[key]["total"]["mean"] == pytest.approx(expected[key]["total"]["mean"], abs=1e-6)
         assert "imaged" not in run(*command, "-t", path, *options, "--image", "none").stdout
-    assert "--image is about a trajectory" in run("energy", HEXAPEPTIDE, "--image", "none", code=2).stderr
+    assert "--image applies to a trajectory" in run("energy", HEXAPEPTIDE, "--image", "none", code=2).stderr
     torn = write(tmp_path / "torn.h5", wrapped(whole, cells_of(lengths, angles)), lengths, angles)
     run("energy", topology, "-t", torn)
     failed = run("energy", topology, "-t", torn, "--image", "none", code=1)
-    assert "A long; take --image auto" in failed.stderr
+    assert "A long; use --image auto" in failed.stderr
 
 
 def test_workers_image_as_one_process_does(whole, tmp_path):
@@ -297,7 +297,7 @@ def test_frames_that_are_minimized_are_whole(whole, tmp_path):
     expected = Energy(complex_atoms(), gradient=False, precision="float64").evaluate_batch(whole[:2])
     assert [row["energy_after"]["total"] for row in rows] == pytest.approx(expected.total, rel=1e-6)
     torn = run("minimize", topology, "-t", path, *options, "--image", "none", code=1)
-    assert "A long; take --image auto" in torn.stderr
+    assert "A long; use --image auto" in torn.stderr
 
 
 def test_a_restart_that_is_cut_by_its_box_is_made_whole(tmp_path):
@@ -391,11 +391,11 @@ def short_hydrogens(tmp_path_factory):
 
 
 def test_terms_beyond_reason_are_told_by_the_same_words(short_hydrogens, tmp_path):
-    cause, advice = "kcal/mol a residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
+    cause, advice = "kcal/mol per residue, from hydrogens at 0.84 A", ": run pele-ocl minimize"
     commands = [
         (("energy", short_hydrogens), advice),
         (("binding", short_hydrogens, "--ligand", "resnum 1"), advice),
-        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " where the minimization begins"),
+        (("minimize", short_hydrogens, "-o", tmp_path / "out.pdb"), " at the start of the minimization"),
     ]
     for command, end in commands:
         words = f"{cause}{end}"
@@ -438,7 +438,7 @@ def test_findings_about_structures():
     assert of_structure(atoms.moved(x), "noted")[0].action == "noted"
     x = atoms.positions.copy()
     x[40] = x[3] + 0.2 / np.sqrt(3)
-    on_top = next(of for of in of_structure(atoms.moved(x), "noted") if "on top" in of.text)
+    on_top = next(of for of in of_structure(atoms.moved(x), "noted") if "overlap" in of.text)
     assert on_top.atoms == (3, 40)
 
 
@@ -470,7 +470,7 @@ def test_image_is_one_of_two_words(tmp_path, whole):
     path = write(tmp_path / "f.h5", whole)
     with pytest.raises(InputError, match="image"):
         Trajectory(path, image="some")
-    with pytest.raises(InputError, match="belong to paths"):
+    with pytest.raises(InputError, match="can only be given with paths"):
         energy_over(complex_atoms(), Trajectory(path), image="none")
 
 
@@ -579,7 +579,7 @@ def test_one_unreasonable_bond_among_many_is_told():
     assert found[0].text.startswith("bond energy of ")
     assert "run pele-ocl minimize" in found[0].text
     (start,) = of_energy(atoms, {**energy, "bond": 100.0}, x, is_minimized=True)[:1]
-    assert start.text.endswith(" A where the minimization begins")
+    assert start.text.endswith(" A at the start of the minimization")
     assert set(found[0].atoms) <= set(range(len(atoms)))
     assert of_energy(atoms, {**energy, "bond": 100.0, "angle": 0.0, "lennard_jones": 0.0}) == []
 

@@ -138,7 +138,7 @@ def test_solutions_pass_and_blanks_fail(name, capsys):
     assert not found_in(name, solution, capsys)
     lines = [number for number, line in enumerate(blank.splitlines(), 1) if "____" in line]
     left = found_in(name, blank, capsys)
-    told = re.findall(r"lines? ([\d, and]+): the blank `____` is still to be filled", left)
+    told = re.findall(r"lines? ([\d, and]+): the blank `____` has not been filled", left)
     assert [int(number) for each in told for number in re.findall(r"\d+", each)] == lines
     for right, wrong in WRONG[name]:
         assert right in solution
@@ -162,16 +162,16 @@ ADDED = "as_int(as_float(expected) + value)"
         ("segments", "k < offsets[i + 1]", "k < offsets[i]", "still 1, as the check filled the array before"),
         ("segments", "k < offsets[i + 1]", "k <= offsets[i + 1]", "the gradient of atom 0, x is"),
         ("segments", "k < offsets[i + 1]", "k < offsets[i + 2]", "not two of them"),
-        ("born8", "1.0f / 3", "1 / 3", "line 4: 1 / 3 is 0, C divides integers so; write 1.0f / 3"),
-        ("born8", "1.0f / 3", "1.0 / 3", "line 4: a double meets a float vector"),
+        ("born8", "1.0f / 3", "1 / 3", "line 4: 1 / 3 is 0, because C divides integers; write 1.0f / 3"),
+        ("born8", "1.0f / 3", "1.0 / 3", "line 4: a double is combined with a float vector"),
         ("born8", "!any(near)", "!near", "line 12: a mask has a truth value in each lane"),
         (
             "born8",
             "!any(near)",
             "any(near)",
-            "every near pair has the series' value, infinite for an atom with itself at r2 = 0",
+            "every near pair has the value of the series, infinite for an atom with itself at r2 = 0",
         ),
-        ("born8", "fmax(4 * s, rho + s)", "4 * s", "a pair is far beyond both, fmax(4 * s, rho + s)"),
+        ("born8", "fmax(4 * s, rho + s)", "4 * s", "a pair is far if it is beyond both, fmax(4 * s, rho + s)"),
         ("born8", "!any(near)", "0", "must be true if no lane is near"),
         ("born8", "far * far", "far", "is it compared with far * far?"),
         ("born8", " + x * (5.0f / 11)", "", "the series ends one term too early"),
@@ -179,18 +179,18 @@ ADDED = "as_int(as_float(expected) + value)"
             "coalesced",
             "POINTS * width * get_group_id(0) + get_local_id(0)",
             "get_global_id(0)",
-            "groups overlap, since",
+            "groups overlap, because",
         ),
-        ("segments", "gradient[i] +=", "gradient[n_atoms - 1 - i] +=", "right, but not in their places"),
-        ("segments", "gradient[i] +=", "gradient[i] =", "= where += is meant"),
+        ("segments", "gradient[i] +=", "gradient[n_atoms - 1 - i] +=", "correct, but in the wrong places"),
+        ("segments", "gradient[i] +=", "gradient[i] =", "is used instead of +="),
         ("segments", "sign * sum", "sum", "the sign of the sum is wrong"),
-        ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "gets minus the gradient"),
+        ("atomic", "add(gradient + 3 * j, -slope", "add(gradient + 3 * j, slope", "must be minus that"),
         ("atomic", "rsqrt(r2) / r2", "rsqrt(r2)", "the slope lacks a factor 1 / r2"),
-        ("atomic", "3 * j + 1,", "3 * j + 2,", "a number is not where it belongs"),
-        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff count, too"),
+        ("atomic", "3 * j + 1,", "3 * j + 2,", "a number is in the wrong place"),
+        ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (true)", "atoms beyond the cutoff are included"),
         ("cutoff_bins", "if (r2 < cutoff * cutoff)", "if (r2 < cutoff)", "compare it with cutoff * cutoff"),
         ("cutoff_bins", "begins[b + 1];", "begins[b + 1] - 1;", "one atom too few at its end"),
-        ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its begin"),
+        ("cutoff_bins", "a = begins[b];", "a = begins[b] + 1;", "one atom too few at its start"),
         ("cutoff_bins", "a < begins[b + 1]", "a < begins[b]", "nothing was added"),
         ("cutoff_bins", ">= bins.xyz)", ">= bins.xyz - 1)", "last layer of bins is left out"),
         ("cutoff_bins", "any(bin.xyz < 0)", "any(bin.xyz < 1)", "first layer of bins is left out"),
@@ -198,13 +198,13 @@ ADDED = "as_int(as_float(expected) + value)"
             "cutoff_bins",
             "(k * ny + j) * nx + i",
             "(i * ny + j) * nx + k",
-            "x and z change places in the place of `map`",
+            "x and z are swapped instead of `map`",
         ),
         ("cutoff_bins", "= sum;", "= 332.06f * sum;", "all are 332.1 times what they should be"),
         ("cutoff_bins", "= sum;", "= 0.1f * sum;", "all are 0.1 times what they should be"),
         ("cutoff_bins", NUMBER, "(own.z * bins.y + own.y) * bins.x + own.x", "b is the number of `bin`"),
-        ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z change places"),
-        ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y change places"),
+        ("cutoff_bins", NUMBER, "(bin.x * bins.y + bin.y) * bins.z + bin.z", "x and z are swapped"),
+        ("cutoff_bins", NUMBER, "(bin.z * bins.x + bin.x) * bins.y + bin.y", "x and y are swapped"),
     ],
 )
 def test_slips_are_told_by_their_cause(name, right, wrong, said, capsys):
@@ -397,7 +397,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     assert course.main(["check", "segments", "mine.cl"]) == 1
     said, complaints = capfd.readouterr()
     assert said.startswith(f"on {DEVICES[0]}\n")
-    assert "which index lies outside its array?" in said
+    assert "which index is outside its array?" in said
     assert not complaints
     assert course.main(["check", "segments", str(COURSE / "solutions" / "segments.cl")]) == 0
     said = capfd.readouterr().out
@@ -410,7 +410,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(course, "MOST_SECONDS", 2)  # soon enough that a core does not turn long
         assert course.main(["check", "atomic", str(endless)]) == 1
-    assert ", a right kernel takes milliseconds: a loop without end" in capfd.readouterr().out
+    assert "; a correct kernel takes milliseconds: an infinite loop" in capfd.readouterr().out
     (tmp_path / "bin").mkdir()
     if linker := shutil.which("ld"):  # by which PoCL ends its compilation
         (tmp_path / "bin" / "ld").symlink_to(linker)
@@ -418,7 +418,7 @@ def test_command(tmp_path, capfd, monkeypatch):
     assert course.main(["check", "sum_tree", str(COURSE / "solutions" / "sum_tree.cl")]) == 0
     said = capfd.readouterr().out
     assert re.match(r"on .+\npele-ocl check \S+ --as sum --points-per-item 8\n", said)
-    assert "10 of 10 sizes right" in said
+    assert "10 of 10 sizes correct" in said
     assert course.main(["check", "gather", str(COURSE / "blanks" / "gather.cl")]) == 1
     assert course.main(["check", "gather", "nowhere.cl"]) == 2
     assert "there is no file nowhere.cl" in capfd.readouterr().out
@@ -459,13 +459,13 @@ def test_hand_ins_are_graded_in_a_table(tmp_path, capfd, monkeypatch):
     ]  # fmt: skip
     assert all(float(row[column]) > 0 for row in rows[:2] for column in ("ms", "ms of the solution"))
     lines = capfd.readouterr().out.splitlines()
-    assert lines[-2:] == ["", "right, of all 3 students: gather 1, segments 1"]
+    assert lines[-2:] == ["", "correct answers of all 3 students: gather 1, segments 1"]
     assert [line.split("; ") for line in lines[-5:-2]] == [
         [f"{'ada':20} 2 of 2 right"],
         [f"{'bob':20} 0 of 2 right", "wrong: gather, segments"],
         [f"{'eve':20} 0 of 2 right", "not handed in: gather, segments"],
     ]
-    assert "still to be filled" in rows[2]["findings"]
+    assert "has not been filled" in rows[2]["findings"]
     assert "still 1, as the check filled the array before" in rows[3]["findings"]
     assert course.main(["grade", str(tmp_path / "ada")]) == 2
     with pytest.raises(SystemExit, match="2"):

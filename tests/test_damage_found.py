@@ -77,7 +77,10 @@ def test_two_models_of_one_number(tmp_path: Path, model: str) -> None:
         assert refused(model_numbers, tmp_path / name, text).startswith(":5: a second model 1; the first begins before")
     cif = "data_a\nloop_\n_atom_site.id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n"
     cif += "_atom_site.pdbx_PDB_model_num\n1 0 0 0 1\n2 1 0 0 01\n"
-    assert refused(model_numbers, tmp_path / "m.cif", cif) == ": two models have one number ('1', '01'); renumber them"
+    assert (
+        refused(model_numbers, tmp_path / "m.cif", cif) == ": two models have the same number ('1', '01'); renumber "
+        "them"
+    )
 
 
 def test_models_in_lower_case(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_heap_of_texts_that_leads_in_circles(tmp_path: Path) -> None:
         content[heap + 16 : heap + 24] + b"\xf0" + b"\xff" * 7,
     ):
         damaged = content[: heap + 16] + head + content[heap + 32 :]
-        assert refused(read_map, path, damaged) == ": cannot be read as HDF5 (a heap of texts is damaged)"
+        assert refused(read_map, path, damaged) == ": cannot be read as HDF5 (a heap of strings is damaged)"
 
 
 def npy(header: str) -> bytes:
@@ -172,9 +175,12 @@ def test_npy_headers(tmp_path: Path, header: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"SolventParameters": ' + "[" * 100_000, ": the JSON is broken (brackets too deep)"),
-        ('{"SolventParameters": {"A": {"C": {"radius": ' + "9" * 5000 + ', "scale": 0.7}}}}', ": the JSON is broken ("),
-        ("ALA N N " + "9" * 5000 + "x 0.7\n", "more characters and scale '0.7' have to be numbers"),
+        ('{"SolventParameters": ' + "[" * 100_000, ": the JSON is damaged (brackets are nested too deeply)"),
+        (
+            '{"SolventParameters": {"A": {"C": {"radius": ' + "9" * 5000 + ', "scale": 0.7}}}}',
+            ": the JSON is damaged (",
+        ),
+        ("ALA N N " + "9" * 5000 + "x 0.7\n", "more characters and scale '0.7' must be numbers"),
     ],
 )
 def test_obc_tables(tmp_path: Path, text: str, message: str) -> None:

@@ -443,7 +443,7 @@ def test_spare_buffers_are_not_in_use_and_freed_when_memory_is_short(device, mon
 
 def test_memory_of_deleted_buffers_is_reused_in_the_queue(device, monkeypatch):
     before = device.buffers.now
-    with Queue(device, "float32").beside() as queue:
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
         first, second = queue.empty(1000), queue.zeros(1000)
         assert first.int_ptr != second.int_ptr
         np.testing.assert_array_equal(queue.download(second, 1000), 0)
@@ -465,6 +465,40 @@ def test_memory_of_deleted_buffers_is_reused_in_the_queue(device, monkeypatch):
     assert device.buffers.now == before
 
 
+def test_more_pieces_than_before_are_moved(device):
+    """Places that need a larger buffer, for a launch that was already bound."""
+    queue, n, size = Queue(device, "float32"), 3000, 8
+    values = np.arange(n, dtype=np.uint64)
+    source, target = queue.empty(n, np.uint64), queue.zeros(n, np.uint64)
+    queue.write(source, values)
+    for count in (2, n, 3):
+        queue.clear(target)
+        begin = (np.arange(count, dtype=np.uint64) * np.uint64(size))[::-1].copy()
+        queue.move_pieces(source, target, begin, begin[::-1].copy(), np.full(count, size))
+        np.testing.assert_array_equal(queue.download(target, count, np.uint64), values[:count][::-1])
+
+
+def test_a_part_keeps_the_memory_of_its_buffer_in_use(device):
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
+        whole = queue.zeros(1000)
+        where, part = whole.int_ptr, queue.part(whole, 0, 400)
+        del whole
+        assert queue.empty(1000).int_ptr != where
+        np.testing.assert_array_equal(queue.download(part, 100), 0)
+        del part
+        assert queue.empty(1000).int_ptr == where
+
+
+def test_memory_is_freed_where_several_queues_use_it(device):
+    before = device.buffers.now
+    with Queue(device, "float32").independent_queue() as queue:
+        assert not device.pools
+        buffer = queue.empty(1000)
+        assert device.buffers.now == before + buffer.size
+        del buffer
+        assert device.buffers.now == before
+
+
 @pytest.mark.parametrize("kind", ["CPU", "GPU"])
 def test_arrays_in_fortran_order_arrive_in_c_order(device, kind, monkeypatch):
     queue, values = Queue(device, "float32"), np.arange(6.0, dtype=np.float32).reshape(2, 3)
@@ -473,7 +507,7 @@ def test_arrays_in_fortran_order_arrive_in_c_order(device, kind, monkeypatch):
         other.setattr(Device, "kind", kind)
         buffers = [queue.upload(turned), queue.send(turned), queue.empty(6), queue.empty(6)]
     queue.write(buffers[2], turned)
-    queue.post(buffers[3], turned)
+    queue.enqueue_write(buffers[3], turned)
     for buffer in buffers:
         np.testing.assert_array_equal(queue.download(buffer, 6), values.ravel())
 

@@ -167,7 +167,7 @@ def test_python_of_a_page_runs(page, tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     blocks = [block for block in blocks if _can_run(block)]
-    if DEVICES[0].kind != "CPU":  # which has memory of its own
+    if DEVICES[0].kind != "CPU":  # which has separate memory
         blocks = [block for block in blocks if ".mapped(" not in block]
     if not blocks:
         pytest.skip(f"needs one of {', '.join(HEAVY)}")

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "architecture.md").read_text()
-HEAD = "| To add or change | touch these files |"
+HEAD = "| To add or change | edit these files |"
 TABLE = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if line.startswith("| ") and line != HEAD]
 FILE = re.compile(r"`((?:cl|pele_ocl|docs|tests)/[\w./-]+)`(?: \((new)?)?")
 

@@ -92,10 +92,10 @@ def test_a_step_without_sums_is_an_error(method, device):
 
     for wrong in (Forgets, Late):
         with pytest.raises(
-            PeleError, match=rf"{wrong.__name__}\.step gives no self.measure\(\) before step_heavy_ball"
+            PeleError, match=rf"{wrong.__name__}\.step returns no self.measure\(\) before step_heavy_ball"
         ):
             Minimizer(PEPTIDE[:30], method=wrong, device=device).minimize()
-    with pytest.raises(PeleError, match=r"Late\.step gives no self.measure"):
+    with pytest.raises(PeleError, match=r"Late\.step returns no self.measure"):
         Ensemble(PEPTIDE[:30], device=device).minimize(method=Late)
 
 

@@ -101,7 +101,7 @@ TERMS_OF = {
     ("energy", "none"): IN_VACUUM, ("nonbond", "none"): IN_VACUUM, ("solvent", "none"): "gb is none",
     **{("energy", gb): "the energy needs the SGB parameters" for gb in ("sgbnp", "vdgbnp")},
     **{
-        (of, gb): f"the model {gb} is part of whole energies"
+        (of, gb): f"the model {gb} is only available for complete energies"
         for gb in ("sgbnp", "vdgbnp") for of in ("solvent", "nonbond")
     },
 }  # fmt: skip
@@ -192,7 +192,7 @@ def test_every_plan_has_the_radii_of_its_model(atoms, gb, like):
     plans += [Binding(atoms, LIGAND, model=model), Refiner(atoms, LIGAND, model=model)]
     assert {plan.atoms.gb_radii_set for plan in plans} == {wanted}
     assert {of.atoms.gb_radii_set for of in Binding(atoms, LIGAND, model=model).plans.values()} == {wanted}
-    made = "" if like != "pele" else "the GB model gbn2 was made with the radii mbondi3, not with pele"
+    made = "" if like != "pele" else "the GB model gbn2 was parametrized with the radii mbondi3, not with pele"
     assert all([note for note in plan.atoms.notes if "GB model" in note] == ([made] if made else []) for plan in plans)
     back = SolventModel().choose_radii(chosen)  # a result of one model may go to another
     assert (back.gb_radii_set, back.notes) == ("openmm-obc", atoms.notes)
@@ -226,7 +226,7 @@ def test_rows_trajectories_and_minima_have_the_radii_of_their_model(atoms, tmp_p
 
 def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
     model = SolventModel(gb="gbn2")
-    note = "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    note = "the GB model gbn2 was parametrized with the radii mbondi3, not with mbondi2"
     for given in (atoms.with_radii("mbondi2"), pele_ocl.read(PEPTIDE, radii="mbondi2")):
         result = pele_ocl.energy(given, model=model)
         assert (result.atoms.gb_radii_set, note in result.notes) == ("mbondi2", True)
@@ -242,7 +242,7 @@ def test_radii_that_a_user_or_a_file_chose_stay(atoms, tmp_path):
     pqr = tmp_path / "own.pqr"
     pele_ocl.formats.write_pqr(pqr, atoms)
     assert model.choose_radii(pele_ocl.read(pqr)).gb_radii_set == "file"
-    with pytest.raises(InputError, match="no file brings GB radii"):
+    with pytest.raises(InputError, match="no file contains GB radii"):
         pele_ocl.read(PEPTIDE, radii="file")
 
 
@@ -389,7 +389,7 @@ def test_salt_screens_the_same_however_a_run_is_divided(baths, tmp_path):
     lambda atoms: SolventModel.like("amber", ionic_strength=150),
 ])  # fmt: skip
 def test_salt_in_mmol_per_litre_is_refused_at_every_door(atoms, door):
-    with pytest.raises(InputError, match=r"is 150 mol/L, and no salt .* than 20 mol/L; for 150 mmol/L give 0\.15"):
+    with pytest.raises(InputError, match=r"is 150 mol/L, but the maximum is 20 mol/L; for 150 mmol/L give 0\.15"):
         door(atoms)
 
 
@@ -402,12 +402,12 @@ def test_salt_in_mmol_per_litre_is_refused_by_commands(words, tmp_path):
     out = ["-o", str(tmp_path / "o.dx")] if words[0] == "potmap" else out
     result = CliRunner().invoke(main, [words[0], str(PEPTIDE), *out, *words[1:], "150"])
     assert result.exit_code == 1
-    assert "is 150 mol/L, and no salt dissolves to more than 20 mol/L" in result.stderr
+    assert "is 150 mol/L, but the maximum is 20 mol/L" in result.stderr
 
 
 def test_words_that_contradict_each_other_are_refused_by_the_library(atoms):
     grid = pele_ocl.Grid.around(atoms, 1, 4.0)
-    with pytest.raises(InputError, match='`cutoff` and `smooth` belong to `method="cutoff"`'):
+    with pytest.raises(InputError, match='`cutoff` and `smooth` need `method="cutoff"`'):
         pele_ocl.potmap(atoms, grid, cutoff=4.0)
     for name, value in {
         "ionic_strength": 0.1,
@@ -473,7 +473,7 @@ def test_reports_of_explore_come_back(tmp_path, monkeypatch):
     words = ("binding", "--pele", tmp_path / "out")
     found = command(*words)
     assert found["settings"]["own_reports"] is True
-    assert any(note.startswith("the reports are of pele-ocl explore") for note in found["notes"])
+    assert any(note.startswith("the reports were written by pele-ocl explore") for note in found["notes"])
     first, *others = found["poses"]
     for ours, theirs in (("total", "pele_total"), ("binding", "pele_binding")):
         assert f"{first[ours]:.6g}" == f"{first[theirs]:.6g}"
@@ -545,10 +545,10 @@ def test_a_function_gives_what_its_command_does(name, words, keywords, tmp_path)
 def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
     for keywords, sentence in (
         ({"gb": "none", "ionic_strength": 0.1}, "`gb='none'` has no solvent; leave out `ionic_strength`"),
-        ({"frames": "0:2"}, "`frames` is about a trajectory"),
-        ({"resume": True}, "`resume` is about a trajectory or several structures"),
-        ({"workers": 2}, "`workers` shares the work"),
-        ({"fixed_radii": True, "gradient": False}, "`fixed_radii` is about the gradient"),
+        ({"frames": "0:2"}, "`frames` applies to a trajectory"),
+        ({"resume": True}, "`resume` applies to a trajectory or several structures"),
+        ({"workers": 2}, "`workers` distributes"),
+        ({"fixed_radii": True, "gradient": False}, "`fixed_radii` applies to the gradient"),
         ({"trajectory": PEPTIDE, "models": "all"}, "choose one of `models='all'` and `trajectory`"),
         ({"model": SolventModel(), "gb": "hct"}, "choose one of a SolventModel and `gb`"),
         ({"only": "protien"}, "unknown kind 'protien'"),
@@ -556,10 +556,10 @@ def test_keywords_of_functions_that_do_not_go_together(atoms, tmp_path):
         with pytest.raises(InputError, match=sentence) as caught:
             pele_ocl.energy(PEPTIDE, **keywords)
         assert caught.value.code == "keywords"
-    with pytest.raises(InputError, match="`select` is about files"):
+    with pytest.raises(InputError, match="`select` needs files"):
         pele_ocl.energy(atoms, select="protein")
     for name in ("energy", "solvent", "nonbond"):
-        with pytest.raises(InputError, match="`models` is about files"):
+        with pytest.raises(InputError, match="`models` needs files"):
             getattr(pele_ocl, name)(atoms, models="all")
     with pytest.raises(TypeError, match="unexpected keyword argument 'ionic'"):
         pele_ocl.energy(PEPTIDE, ionic=0.1)
@@ -598,7 +598,7 @@ def test_a_reading_pickles_and_knows_where_positions_come_from(tmp_path):
     assert jobs.Reading().one(read_file(PEPTIDE)).coordinates is None
     for keywords, sentence in (
         ({"fallback": True}, "unexpected keyword argument"),
-        ({"guess_radii": True}, "brings its own charges and radii; leave out `guess_radii`"),
+        ({"guess_radii": True}, "contains charges and radii; leave out `guess_radii`"),
         ({"model": 2, "models": "all"}, "choose one of `model` and `models`"),
         ({"coordinates": [places, places]}, "`coordinates` is given 2 times for 1 topology file"),
     ):
@@ -620,15 +620,15 @@ def test_coordinates_behind_a_topology_are_its_own(tmp_path):
     table = tmp_path / "table.csv"
     assert pele_ocl.energy(top, places, table, gb="none").total == expected
     assert f"# coordinates: {places}" in table.read_text().splitlines()
-    with pytest.raises(TypeError, match=r"takes the output second; name the file, coordinates='none\.rst7'"):
+    with pytest.raises(TypeError, match=r"takes the output second; pass the file as coordinates='none\.rst7'"):
         pele_ocl.energy(top, "none.rst7")
-    with pytest.raises(TypeError, match="name the file, coordinates="):
+    with pytest.raises(TypeError, match="pass the file as coordinates="):
         pele_ocl.energy(PEPTIDE, places)
     page = tmp_path / "page.html"
     done = run("view", top, places, "-o", page)
     assert (done.exit_code, page.exists()) == (0, True)
     behind = run("refine", top, places, PEPTIDE, "--ligand", "resname XYZ", "-o", tmp_path / "out", code=1)
-    assert "no residue is called XYZ" in behind.stderr
+    assert "no residue is named XYZ" in behind.stderr
     assert "`" not in behind.stderr.replace("`screen`", "")
 
 
@@ -643,7 +643,7 @@ def test_results_say_which_salt_and_which_energy_they_have(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for strength, words in ((0.0, "no salt"), (0.15, "0.15 mol/L salt")):
         found = pele_ocl.pb(PEPTIDE, "map.dx", spacing=2, ionic_strength=strength)
-        assert f"energy of solvation {found.solvation:.3f} kcal/mol" in repr(found)
+        assert f"solvation energy {found.solvation:.3f} kcal/mol" in repr(found)
         assert words in repr(found)
         assert found.to_json()["settings"]["ionic_strength"] == pytest.approx(strength)
         text = run("pb", PEPTIDE, "--spacing", 2, "--ionic-strength", strength, "-o", "map.dx").stdout

@@ -105,9 +105,9 @@ def test_a_map_makes_its_own_grid_and_writes_every_format(tmp_path):
     assert (tmp_path / "a.mrc").exists()
     with pytest.raises(FormatError, match="maps end in"):
         found.save(tmp_path / "a.txt")
-    with pytest.raises(InputError, match="choose one of `grid` and the words"):
+    with pytest.raises(InputError, match="choose either `grid`, or"):
         pele_ocl.potmap(atoms, found.map.grid, padding=3)
-    with pytest.raises(InputError, match="`select` is about reading a file"):
+    with pytest.raises(InputError, match="`select` applies to reading files"):
         pele_ocl.potmap(atoms, select="protein")
     assert "spacing" not in repr(found)
     assert "_repr_html_" in dir(found)
@@ -204,7 +204,7 @@ def test_pb_by_names_is_that_of_its_model():
         dielectric_surface="smol", spacing=1.5, padding=6,
     )  # fmt: skip
     assert (by_model.model, by_model.energy) == (by_names.model, by_names.energy)
-    with pytest.raises(InputError, match="choose one of `model` and the names"):
+    with pytest.raises(InputError, match="choose one of `model` and its constants"):
         pele_ocl.pb(atoms, model, probe=1.5)
     with pytest.raises(InputError, match="choose one of `ionic_strength` and `ion`"):
         pele_ocl.pb(atoms, ionic_strength=0.1, ion=ions)
@@ -222,7 +222,7 @@ def test_an_input_file_of_apbs_is_run_by_both_doors(tmp_path):
     assert without_seconds(found.to_json()) == without_seconds(told)
     assert found.text() == run("pb", tmp_path / "apbs.in").stdout.rstrip("\n")
     assert found.prints[0] == found.energies[0]
-    with pytest.raises(InputError, match=r"says all of it; leave out `spacing`"):
+    with pytest.raises(InputError, match=r"contains all settings; leave out `spacing`"):
         pele_ocl.pb(tmp_path / "apbs.in", spacing=1.0)
 
 
@@ -240,7 +240,7 @@ def test_ions_of_both_doors(tmp_path):
     by_count = pele_ocl.ions(pele_ocl.read(HEXAPEPTIDE), add={"NA": 2}, spacing=2.0)
     by_count.save(tmp_path / "c.pdb")
     assert len(pele_ocl.read(tmp_path / "c.pdb")) == 98
-    with pytest.raises(InputError, match="a map was not kept"):
+    with pytest.raises(InputError, match="the map was not stored"):
         by_count.save(tmp_path / "c.dx")
     with pytest.raises(InputError, match="choose one of `neutralize` and `concentration`"):
         pele_ocl.ions(HEXAPEPTIDE, neutralize=True, concentration=0.1)

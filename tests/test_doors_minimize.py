@@ -84,7 +84,7 @@ def test_several_structures_are_minimized_as_by_the_command(peptide, tmp_path):
     assert not kept[2].converged
     np.testing.assert_allclose(written[1].positions, kept[0].positions, atol=6e-4)
     assert kept.energies.shape == (3, len(kept.terms.names))
-    with pytest.raises(InputError, match="gradient was not kept"):
+    with pytest.raises(InputError, match="gradient was not stored"):
         _ = written[1].gradient
     with pytest.raises(InputError, match=r"bad\.pdb:1"):
         _ = kept[2].positions

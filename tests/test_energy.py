@@ -317,7 +317,7 @@ def test_closer_atoms_are_right_or_an_error(device, variant, partner, distance):
     expected = reference(atoms)
     plan = Energy(atoms, **options(device, "float32", variant))
     if np.abs(expected.gradient).max() > 1e37:
-        with pytest.raises(InputError, match="too large for float32; check for atoms on top of each other"):
+        with pytest.raises(InputError, match="too large for float32; check for overlapping atoms"):
             plan.evaluate()
         return
     result = plan.evaluate()
@@ -556,7 +556,7 @@ def test_what_is_no_molecule_no_batch_and_no_count_is_an_error(device):
     plan = Energy(bonded(20, seed=17), device=device)
     positions = plan.atoms.positions
     for conformations in ([positions, positions[1:]], (positions for _ in range(3)), [["x"]]):
-        with pytest.raises(InputError, match="conformations are not an array of numbers, or not all of one shape"):
+        with pytest.raises(InputError, match="conformations are not an array of numbers, or differ in shape"):
             plan.evaluate_batch(conformations)
     for count in (0, -1, 2.5, "3"):
         with pytest.raises(InputError, match="expected a whole number, 1 or more"):
@@ -593,7 +593,7 @@ def test_atoms_too_close_for_float32_are_an_error(device):
     atoms = bonded(40, seed=18)
     positions = np.array(atoms.positions)
     positions[30] = positions[0] + [1e-3, 0, 0]
-    with pytest.raises(InputError, match=r"too large for float32; check for atoms on top of each other.* use float64"):
+    with pytest.raises(InputError, match=r"too large for float32; check for overlapping atoms.* use float64"):
         energy(replace(atoms, positions=positions, lj_epsilon=np.full(40, 100.0)), device=device)
 
 
@@ -601,12 +601,12 @@ def test_atoms_at_one_place_are_named(device, precision):
     atoms = bonded(40, seed=19)
     positions = np.array(atoms.positions)
     positions[30] = positions[0]
-    with pytest.raises(InputError, match="atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match="atom 0 and atom 30 are at the same position"):
         energy(replace(atoms, positions=positions), device=device, precision=precision)
     plan = Energy(atoms, device=device, precision=precision)
-    with pytest.raises(InputError, match=r"^atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^atom 0 and atom 30 are at the same position"):
         plan.evaluate(positions)
-    with pytest.raises(InputError, match=r"^conformation 2 of 3: atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^conformation 2 of 3: atom 0 and atom 30 are at the same position"):
         plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 
@@ -622,9 +622,9 @@ def test_close_atoms_without_repulsion_are_named(device, precision, variant, gra
     positions = np.array(atoms.positions)
     positions[apart] = positions[0] + [distance, 0, 0]
     plan = Energy(atoms, gradient=gradient, **options(device, precision, variant))
-    with pytest.raises(InputError, match=f"^atom 0 and atom {apart} stand at the same place"):
+    with pytest.raises(InputError, match=f"^atom 0 and atom {apart} are at the same position"):
         plan.evaluate(positions)
-    with pytest.raises(InputError, match=f"^conformation 2 of 3: atom 0 and atom {apart} stand at the same place"):
+    with pytest.raises(InputError, match=f"^conformation 2 of 3: atom 0 and atom {apart} are at the same position"):
         plan.evaluate_batch(np.stack([atoms.positions, positions, atoms.positions]))
 
 
@@ -661,7 +661,7 @@ def test_bad_atoms(changes, error, message):
     [
         ({"cutoff": "12"}, "cutoff is '12'; expected a positive number"),
         ({"variant": "fast"}, "unknown variant 'fast'; choose auto, rows, blocks, squares"),
-        ({"variant": "squares", "per_atom": True}, "squares does not tell the energies of atoms apart"),
+        ({"variant": "squares", "per_atom": True}, "squares does not compute energies per atom"),
         ({"precision": "float16"}, "unknown precision 'float16'; choose float32 or float64"),
         ({"one_four": "half"}, "one_four is 'half'; choose 'scale' or 'exclude'"),
         ({"cutoff": 0}, "cutoff is 0; expected a positive number of Angstrom"),
@@ -687,7 +687,7 @@ def test_devices_without_float64_take_fixed_point_positions(device, monkeypatch)
     monkeypatch.setattr(Device, "has_float64", False)
     monkeypatch.setattr(Device, "require_precision", lambda self, precision: None)
     plan = Energy(bonded(10), device=device)
-    with pytest.raises(InputError, match=r"^the positions span 10,000 A, far more than the molecule's own"):
+    with pytest.raises(InputError, match=r"^the positions span 10,000 A, far more than those of the molecule"):
         plan.evaluate(np.outer(np.linspace(0, 1e4, 10), [1, 0, 0]))
     chain = bonded(60, seed=15)
     for distance in (0, 3e3, 3e5):

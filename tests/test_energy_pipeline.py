@@ -52,7 +52,7 @@ def test_errors_in_later_chunks(device, precision, profile, monkeypatch):
     expected = plan.evaluate()
     conformations = np.stack([atoms.positions] * 9)
     conformations[6, 30] = conformations[6, 0]
-    with pytest.raises(InputError, match=r"^conformation 7 of 9: atom 0 and atom 30 stand at the same place"):
+    with pytest.raises(InputError, match=r"^conformation 7 of 9: atom 0 and atom 30 are at the same position"):
         plan.evaluate_batch(conformations, profile=profile)
     np.testing.assert_array_equal(plan.evaluate(profile=not profile).gradient, expected.gradient)
     conformations[6, 30] = [0, 0, 1e6]

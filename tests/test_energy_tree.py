@@ -114,13 +114,13 @@ def test_what_compares_energies_keeps_all_pairs(device, monkeypatch):
 
 def test_ways_that_there_are_not(device):
     atoms = random_atoms(20)
-    with pytest.raises(InputError, match="Born radii do not come from 'list'; choose auto, pairs, tree"):
+    with pytest.raises(InputError, match="Born radii cannot be computed by 'list'; choose auto, pairs, tree"):
         Energy(atoms, born="list", device=device)
-    with pytest.raises(InputError, match="radii from pairs have no accuracy to choose"):
+    with pytest.raises(InputError, match="radii from pairs do not have an accuracy option"):
         check_born("pairs", 1e-5)
     with pytest.raises(InputError, match=r"expected a number from 1e-06 to 0\.0001"):
         check_born("auto", 1.0)
-    with pytest.raises(InputError, match="takes tiles of 8 atoms or more, not of 4"):
+    with pytest.raises(InputError, match="needs tiles of 8 atoms or more, not 4"):
         chosen_born("tree", None, MACHINE, 20, 4, suits=True)
     for options in ({"born": "tree"}, {"accuracy": 1e-5}):
         with pytest.raises(InputError, match="no term depends on Born radii"):

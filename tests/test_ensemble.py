@@ -154,7 +154,7 @@ def test_a_kernel_of_a_driver_gets_arguments_by_name(device):
     np.testing.assert_allclose(
         ensemble.positions[1] - MOLECULES[1].positions, np.tile([0.5, 0, -1], (30, 1)), atol=1e-6
     )
-    with pytest.raises(InputError, match="row 0 was not evaluated where it is now"):
+    with pytest.raises(InputError, match="row 0 was not evaluated after its last change"):
         _ = ensemble.energies
     for wrong, why in (
         ({"velocities": velocities}, "lacks dt"), ({"velocities": velocities, "dt": 1, "t": 2}, "has no t"),
@@ -296,7 +296,7 @@ def test_no_row_is_written_as_any_other(device):
 def test_memory_of_a_cpu_is_mapped_without_a_copy(device, monkeypatch):
     """All that rows have, for one molecule and for several; what is written moves rows."""
     if device.kind != "CPU":
-        with pytest.raises(InputError, match="memory of its own"), Ensemble(PEPTIDE, device=device).mapped():
+        with pytest.raises(InputError, match="separate memory"), Ensemble(PEPTIDE, device=device).mapped():
             pass
         return
     ensemble = Ensemble(PEPTIDE, 3, device=device)
@@ -417,7 +417,7 @@ def test_rows_scale_their_parameters(device, options):
 
 
 def test_scales_that_cannot_be(device):
-    with pytest.raises(InputError, match="rows have no scales; make the ensemble with `scales=True`"):
+    with pytest.raises(InputError, match="rows have no scales; create the ensemble with `scales=True`"):
         _ = Ensemble(PEPTIDE[:30], device=device).scales
     ensemble = Ensemble(PEPTIDE[:30], scales=True, device=device)
     for wrong in (-0.5, [1.0, 2.0], np.nan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -159,7 +160,11 @@ def test_a_bad_row_is_a_record_and_nothing_else(device, place, kind):
     assert [batch.results[rows.index(k)].positions.tobytes() for k in rows if k != place] == expected
     if kind != "no molecule":
         assert set(batch.errors) == {place}
-        words = {"same place": "same place", "all frozen": "all atoms are frozen", "hydrogen frozen": "bond is held"}
+        words = {
+            "same place": "same position",
+            "all frozen": "all atoms are frozen",
+            "hydrogen frozen": "bond is constrained",
+        }
         assert words[kind] in batch.errors[place]
         np.testing.assert_allclose(ensemble.positions[place], bad, atol=1e-9)  # where it was
 
@@ -217,7 +222,7 @@ def test_wrong_options_are_named(device):
     ensemble = Ensemble(MOLECULES[1], 2, device=device)
     for options, words in (
         ({"tolerance": -1}, "tolerance"), ({"method": "best"}, "unknown method"), ({"speed": 3}, "unknown option"),
-        ({"rounds": 0}, "rounds"), ({"frozen": [1]}, "ensemble's own"), ({"precision": "float32"}, "ensemble's own"),
+        ({"rounds": 0}, "rounds"), ({"frozen": [1]}, "by the ensemble"), ({"precision": "float32"}, "by the ensemble"),
         ({"constraints": "all"}, "constraints"), ({"method": "newton", "constraints": "hbonds"}, "not support"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
@@ -315,9 +320,11 @@ def test_a_large_store_of_the_minimizer_is_given_back(device, monkeypatch):
     ensemble = Ensemble(PEPTIDE, 40, device=device)
     ensemble.minimize(max_iterations=1)
     kept = ensemble._driver.size
+    gc.collect()
     held = device.held_bytes
     monkeypatch.setattr(ensembles, "MOST_KEPT", 0)
     ensemble.minimize(max_iterations=1)
+    gc.collect()
     assert device.held_bytes < held - 0.9 * kept
     assert not ensemble.minimize(max_iterations=1).errors
 

@@ -105,7 +105,7 @@ def test_what_is_not_understood_is_one_note(tmp_path):
     whole["Initialization"]["fixTrees"] = True
     (note,) = read_simulation(write_run(tmp_path, whole)).notes
     assert note.endswith(
-        "not understood and passed over: Initialization.fixTrees, commands[0].PELE_Parameters.temprature, "
+        "unknown settings were ignored: Initialization.fixTrees, commands[0].PELE_Parameters.temprature, "
         "commands[0].Colour"
     )
 
@@ -125,10 +125,10 @@ def test_what_is_not_understood_is_one_note(tmp_path):
         ),
         (
             {"Perturbation": {"Box": {"type": "sphericalShellBox", "innerRadius": 5, "outerRadius": 2}}},
-            r"Box\.outerRadius is .2.*; expected a positive radius, of a shell more than innerRadius",
+            r"Box\.outerRadius is .2.*; expected a positive radius, for a shell above innerRadius",
         ),
-        ({"task_exitConditions": ["rmsd < 1"]}, "asks 'rmsd', the tag of no metric"),
-        ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is taken or has a blank"),
+        ({"task_exitConditions": ["rmsd < 1"]}, "contains 'rmsd', which is not the tag of a metric"),
+        ({"task_metrics": [{"type": "random", "tag": "a b"}]}, "the tag 'a b' is already used or contains a blank"),
     ],
 )
 def test_wrong_values_are_sentences(tmp_path, changes, message):
@@ -212,7 +212,7 @@ def test_changes_that_nothing_would_come_of_are_refused(tmp_path):
         return read_simulation(write_run(tmp_path, own)).refused
 
     assert refused(waterPerturbationFrequency=0, temperature=300) == ()
-    assert refused(waterPerturbationFrequency=1) == ("WaterPerturbation (by a change of its frequency)",)
+    assert refused(waterPerturbationFrequency=1) == ("WaterPerturbation (through a change of its frequency)",)
     in_task = settings(
         PELE_Parameters={"waterPerturbationFrequency": 0}, WaterPerturbation={"a": 1},
         task_PELE_Parameters={"waterPerturbationFrequency": 1},
@@ -233,9 +233,10 @@ def test_what_has_no_effect_is_told_of(tmp_path):
 
     assert notes(ANM=anm, PELE_Output=output) == [
         "PELE_Output.controllerEventsLogPath is ignored; there is no controller",
-        "minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's default; select the "
-        "ligand there, say",
-        "ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay",
+        "minimizationRegionRadius has no effect, because includeInMinimization is all, PELE's default; select "
+        "for example only "
+        "the ligand there",
+        "ANM.parameters.eigenUpdateFrequency is ignored; the first modes are used throughout",
     ]
     assert notes(includeInMinimization={"chains": {"names": ["L"]}}) == []
 
@@ -264,7 +265,7 @@ def test_selections_are_the_manual_s(molecule):
     )
     for given, message in (
         ({"links": {"ids": ["B:7"]}}, "no atom of the structure is in 'B:7'"),
-        ({"residues": {}}, "'residues' is none of atoms, links, chains, omit"),
+        ({"residues": {}}, "'residues' is not one of atoms, links, chains, omit"),
         ("nothing", "expected a selection of atoms, links or chains"),
         ({"chains": "most"}, "all, ligands or everythingButLigands"),
     ):
@@ -325,7 +326,7 @@ def test_a_control_file_of_adaptive_pele():
     (task,) = simulation.tasks
     assert (simulation.seed, simulation.refused) == (290589, ())
     (note,) = simulation.notes
-    assert note.endswith("Minimizer.alphaUpdated is not followed; Born radii are held")
+    assert note.endswith("Minimizer.alphaUpdated is ignored; Born radii are fixed")
     assert (task.parameters.number_of_pele_steps, task.parameters.minimization_region_radius) == (5, 100)
     assert task.anm.modes_mixing_option == "mixAllModesEquallyRandom"
     assert (task.anm_minimizer.newton_iterations, task.anm_minimizer.minimum_rms) == (100, 0.05)

@@ -117,7 +117,7 @@ def test_failures_are_records_and_others_go_on(device):
     assert [step.accepted for step in steps] == [True, False, False, True]
     assert steps[1].reason == "it was meant to fail"
     assert np.isnan(steps[1].proposed)
-    assert "stand at the same place" in steps[2].reason
+    assert "are at the same position" in steps[2].reason
     assert [step.energy for step in steps[1:3]] == start[1:3].tolist()
     np.testing.assert_array_equal(steps[1].positions, ATOMS.positions)
     assert [step.step for step in of.step()] == [2] * 4
@@ -156,7 +156,7 @@ def test_nothing_leaves_the_box(device):
 def test_rows_without_a_move_stay(device):
     of = explorer(device, 1, [Perturbation()], box=Sphere((900, 0, 0), 1))
     (step,) = of.step()
-    assert (step.accepted, step.reason, step.made) == (False, "no move was made", ())
+    assert (step.accepted, step.reason, step.made) == (False, "no move was performed", ())
 
 
 def test_only_the_region_moves_and_restraints_hold(device):
@@ -266,7 +266,7 @@ def test_explorers_begin_where_they_are_told(device):
     expected.positions[:] = positions
     assert of.energies == pytest.approx(expected.evaluate().energies, abs=1e-6)
     positions[1, LIGAND[0]] = positions[1, RECEPTOR[0]]
-    with pytest.raises(InputError, match="explorer 1 cannot begin"):
+    with pytest.raises(InputError, match="explorer 1 cannot start"):
         explorer(device, 2, positions=positions)
 
 

@@ -112,7 +112,7 @@ def test_rmsd_needs_atoms_of_one_name(file, molecule, tmp_path):
     copy = [f"{line[:30]}{float(line[30:38]) + 30:8.3f}{line[38:]}" for line in lines if line[21:22] == "L"]
     native = tmp_path / "native.pdb"
     native.write_text("\n".join([*[line for line in lines if line != "END"], "TER", *copy, "END", ""]))
-    with pytest.raises(InputError, match=r"native.pdb has 2 atoms called L:\w+:\w+, so that it is not clear"):
+    with pytest.raises(InputError, match=r"native.pdb has 2 atoms called L:\w+:\w+, so it is ambiguous"):
         Rmsd(molecule, native, ligand)
     Rmsd(molecule, native, ~ligand)
     labels = replace(molecule.labels, chains=np.full(len(molecule), "A"))

@@ -169,7 +169,7 @@ def test_a_run_that_ended_is_not_overwritten(whole, control):
     before = contents(whole)
     with pytest.raises(InputError, match="this run is complete"):
         next(exploration(control, whole).run(resume=True))
-    with pytest.raises(FormatError, match=r"was made with other settings \(explorers\)"):
+    with pytest.raises(FormatError, match=r"was written with other settings \(explorers\)"):
         next(exploration(control, whole, explorers=1).run(resume=True))
     assert contents(whole) == before
 
@@ -183,14 +183,14 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     words = ("explore", "pele.conf", "-o", "out", "--precision", "float64", "--resume", "--json")
     assert json.loads(run(*words).stdout)["seed"] == 11
     Path("out/explore.jsonl").write_text('{"journal": "job", "schema": 1, "settings": {}}\n')
-    assert "is not a journal of explorers; name another folder" in error_of(*words[:-1])
+    assert "is not a journal of explorers; choose another folder" in error_of(*words[:-1])
 
 
 def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")
     shown = run("explore", path, "-o", tmp_path / "out", code=1).stderr
-    assert "complex.pdb: is a structure; name the file of the molecule that is explored by --ligand-file" in shown
+    assert "complex.pdb: is a structure; give the file of the ligand as --ligand-file" in shown
     assert not (tmp_path / "out").exists()
 
 
@@ -214,7 +214,7 @@ def test_a_state_runs_no_code(control):
     np.savez(known, tree=text)
     for attack in (pickle.dumps(Attack()), objects.getvalue(), known.getvalue(), content[:-100], b""):
         state.write_bytes(attack)
-        with pytest.raises(FormatError, match=r"explore.state: is damaged, or of an earlier version.*start again"):
+        with pytest.raises(FormatError, match=r"explore.state: is damaged, or from an earlier version.*start again"):
             next(exploration(control, folder).run(resume=True))
     assert not (folder / "ran").exists()
     state.write_bytes(content)
@@ -226,17 +226,17 @@ def test_other_settings_do_not_go_on(control):
     first = exploration(control, folder).run(state_seconds=0)
     next(first)
     first.close()
-    with pytest.raises(FormatError, match=r"was made with other settings \(seed\)"):
+    with pytest.raises(FormatError, match=r"was written with other settings \(seed\)"):
         next(exploration(control, folder, seed=8).run(resume=True))
     for name in ("charges", "gb_radii"):
         other = exploration(control, folder)
         values = getattr(other.groups[0].atoms, name).copy()
         values[0] += 0.01
         other.groups[0].atoms = replace(other.groups[0].atoms, **{name: values})
-        with pytest.raises(FormatError, match=r"was made with other settings \(parameters\)"):
+        with pytest.raises(FormatError, match=r"was written with other settings \(parameters\)"):
             next(other.run(resume=True))
     (folder / "report_2").write_text("nothing\n")
-    with pytest.raises(FormatError, match=r"report_2: is not what the interrupted run left"):
+    with pytest.raises(FormatError, match=r"report_2: was changed after the interrupted run"):
         next(exploration(control, folder).run(resume=True))
 
 
@@ -343,7 +343,7 @@ def test_what_rows_say_is_in_the_record(tmp_path, monkeypatch):
     (explorer,) = json.loads(done.stdout)["explorers"]
     limited = {"text": "the minimization did not converge (iterations)", "steps": [1]}
     assert explorer["notes"] == [
-        limited, {"text": "ended before this step, because a condition to exit holds", "steps": [2]},
+        limited, {"text": "ended before this step, because an exit condition is true", "steps": [2]},
     ]  # fmt: skip
     assert explorer["failures"] == []
     assert "Note: the minimization did not converge (iterations), in 1 step" in done.stderr
@@ -398,7 +398,7 @@ def test_inputs_are_neither_written_over_nor_removed(tmp_path):
     list(exploration(control, folder, 2, steps=0).run())
     before = {path: path.read_bytes() for path in folder.iterdir()}
     source = folder / "final_2.pdb"
-    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input .*; name another folder"):
+    with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input .*; choose another folder"):
         exploration(control, folder, 2, complexes=[source])
     with pytest.raises(FormatError, match=r"final_2.pdb: the same file as the input"):
         next(exploration(control, folder, 1, complexes=[source]).run())
@@ -412,7 +412,7 @@ def test_runs_of_other_reports_do_not_share_a_folder(tmp_path):
     other.write_text(json.dumps(settings(PELE_Output=output)))
     list(exploration(control, tmp_path / "out", 1, steps=0).run())
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    with pytest.raises(FormatError, match=r"explore.jsonl: is of a run whose reports are report_N; name another"):
+    with pytest.raises(FormatError, match=r"explore.jsonl: belongs to a run with reports report_N; choose another"):
         exploration(other, tmp_path / "out", 1, steps=0)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
@@ -470,7 +470,7 @@ def test_processes_of_a_launcher_share_explorers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
     words = ("explore", "pele.conf", "-n", "4", "--steps", "0", "--precision", "float64", "--ranks", "2", "-o", "out")
-    assert "--shard mpi/2 needs 2 processes, by mpirun or srun; there are 1" in run(*words, code=1).output
+    assert "--shard mpi/2 needs 2 processes, started by mpirun or srun; there are 1" in run(*words, code=1).output
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     monkeypatch.setattr("os.cpu_count", lambda: 1 << 16)  # so that this process keeps its cores
     for rank in ("0", "1", "2"):
@@ -514,7 +514,7 @@ def test_the_program_of_a_launcher_runs_where_it_has_a_part(monkeypatch):
 
 def test_seeds_of_the_clock_are_refused_to_parts(tmp_path):
     control = write_run(tmp_path, settings(RandomGenerator=None))
-    with pytest.raises(InputError, match="names no seed, and processes need the same; give one by `seed`"):
+    with pytest.raises(InputError, match="has no seed, but all processes need the same one; give `seed`"):
         exploration(control, tmp_path / "out", part=Shard(1, 2))
 
 
@@ -658,7 +658,7 @@ def test_tasks_have_random_numbers_of_their_own(two_tasks):
 def test_of_a_structure_that_is_missing_the_way_out_is_named(tmp_path):
     control = write_run(tmp_path)
     (tmp_path / "complex.pdb").unlink()
-    with pytest.raises(InputError, match=r"complex\.pdb does not exist; put it there, or give another by `complexes`"):
+    with pytest.raises(InputError, match=r"complex\.pdb does not exist; put it there, or give another as `complexes`"):
         exploration(control, tmp_path / "out", 1)
 
 
@@ -725,7 +725,7 @@ def test_a_ligand_outside_of_its_box_is_told_of(tmp_path):
     whole["commands"][0]["Perturbation"]["Box"]["fixedCenter"] = [100.0, 0.0, 0.0]
     (note,) = exploration(write_run(tmp_path, whole), tmp_path / "out").notes
     assert note.endswith(
-        "complex.pdb: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+        "complex.pdb: the ligand's centre is initially outside of the box; steps that leave it there are rejected"
     )
 
 
@@ -735,7 +735,7 @@ def test_a_native_structure_that_lacks_atoms_is_told_of(tmp_path):
     lines = [line for line in complex_lines() if line[21:22] != "L" or line[12:16].strip() in ("N", "CA", "C")]
     (tmp_path / "native.pdb").write_text("\n".join([*lines, "END", ""]))
     (note,) = exploration(control, tmp_path / "out", 1).notes
-    assert re.search(r"metrics\[0\] is of 9 of the 16 atoms that it selects, because native.pdb has no others", note)
+    assert re.search(r"metrics\[0\] uses 9 of the 16 selected atoms, because native.pdb contains no others", note)
 
 
 def test_constraints_hold_each_explorer_where_it_began(tmp_path):
@@ -867,7 +867,7 @@ def test_xtc(tmp_path):
         ({"PELE_Output": {"trajectoryPath": "out/a.dcd", "reportPath": "r"}}, (), "trajectories end in .pdb or .xtc"),
         ({"selectionToPerturb": {"chains": {"names": ["Z"]}}}, (), "no atom of the structure|has no atom"),
         ({}, ("--complex", "absent.pdb"), "absent.pdb"),
-        ({"PELE_Output": {}}, (), "names no reportPath; name a folder by --output"),
+        ({"PELE_Output": {}}, (), "has no reportPath; give a folder as --output"),
         ({"PELE_Output": {"reportPath": "$OUTPUT_PATH/report"}}, (), "in place of this word, by explore's --set"),
     ],
 )

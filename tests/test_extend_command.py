@@ -36,7 +36,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     insert(spec, "        terms_listed(self.terms)\n", check)
     insert(spec, "from ..atoms import Atoms\n", needs)
     change(spec, told.splitlines(keepends=True)[1].replace(", **own", ""), told)
-    insert(spec, "*lines_of(facts, names)]\n", text)
+    insert(spec, "*found.physics_lines()]\n", text)
     insert(energy, "@strict_option\n", option)
     bound, checked, packed, descent, setting, kept, noise, dynamics = blocks
     options, settings = root / "pele_ocl" / "minimize" / "options.py", root / "pele_ocl" / "dynamics" / "settings.py"
@@ -137,7 +137,7 @@ def test_an_option_of_minimize(changed: Path, tmp_path: Path) -> None:
     words = HEXAPEPTIDE, "-o", tmp_path / "small.pdb", "--max-iterations", 20, "--no-bond-repair", "--json"
     short, long = (json.loads(run(changed, "minimize", *words, "--max-step", step)) for step in (0.0001, 0.2))
     assert (short["settings"]["max_step"], short["settings"]["max_iterations"]) == (0.0001, 20)
-    assert "expected a number of A, 0 to 1" in run(changed, "minimize", *words, "--max-step", 2, code=1)
+    assert "expected a number in A, 0 to 1" in run(changed, "minimize", *words, "--max-step", 2, code=1)
     assert short["rms_displacement"] <= 0.002 < long["rms_displacement"]
     code = (
         "import sys, pele_ocl\n"

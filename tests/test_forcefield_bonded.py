@@ -272,7 +272,7 @@ def test_templates_without_bonded_parameters_are_named(tmp_path, text):
             "    1 2 1.5 58.35 112.7",
             "butz:19: '1.5' is not an atom number; the atoms are 1 to 5",
         ),
-        ("    1 2 3 58.35 112.7", "    1 2 1 58.35 112.7", "butz:19: the row names an atom twice"),
+        ("    1 2 3 58.35 112.7", "    1 2 1 58.35 112.7", "butz:19: the row contains an atom twice"),
         ("    1 2 3 58.35 112.7", "    1 -2 3 58.35 112.7", "butz:19: '-2' is not an atom number"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 0.65 1.0", "butz:23: a torsion needs four atom numbers, K, sign and"),
         ("    1 2 3 4 0.65 1.0 1.0", "    1 2 3 4 inf 1.0 1.0", "butz:23: 'inf' is not a number"),

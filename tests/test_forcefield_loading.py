@@ -66,8 +66,8 @@ def test_a_ligand_of_opls_kind_is_mixed_in_with_a_note(ligand):
     assert atoms.lj_sigma[-2] == 3.5
     assert atoms.combining == "arithmetic"
     assert atoms.notes == (
-        "the templates LIGZ are of OPLS kind, the others are not: Lennard-Jones parameters of all pairs are combined "
-        "as in amber99sb",
+        "the templates LIGZ are of the OPLS kind, the others are not; Lennard-Jones parameters of all pairs are "
+        "combined as in amber99sb",
     )
 
 
@@ -91,13 +91,13 @@ def test_the_fallback_fills_missing_rows_and_names_them(ligand):
     atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
     np.testing.assert_array_equal(atoms.gb_radii, [1.9, 1.25])
     np.testing.assert_array_equal(atoms.gb_scales, [0.72, 0.85])
-    assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1, LIGZ_H1",)
+    assert atoms.notes == ("OBC radius and scale of 2 atoms are those of their elements: LIGZ_C1, LIGZ_H1",)
 
 
 def test_the_fallback_names_the_first_atoms_of_many(ligand, monkeypatch):
     monkeypatch.setattr("pele_ocl.forcefield.field._NAMED", 1)
     atoms = ForceField.load(templates=[ligand[0]], guess_radii=True).assign(LONE_LIGAND)
-    assert atoms.notes == ("OBC radius and scale of 2 atoms follow from their elements: LIGZ_C1 and 1 more",)
+    assert atoms.notes == ("OBC radius and scale of 2 atoms are those of their elements: LIGZ_C1 and 1 more",)
 
 
 def test_a_whole_force_field_replaces_the_built_in_one(tmp_path):
@@ -133,8 +133,8 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
     atoms = ForceField.load(templates=[field]).assign(PEPTIDE)
     assert atoms.gb_radii[6] == 1.7063
     assert atoms.notes == (
-        "the force field came without a whole OBC table, so built-in radii (pele) were taken; "
-        "give its table with `obc`, or choose a set of radii",
+        "the force field has no complete OBC table, so built-in radii (pele) were used; "
+        "give a table with `obc`, or choose a set of radii",
     )
     asked = ForceField.load(templates=[field], radii="openmm-obc").assign(PEPTIDE)
     assert (asked.gb_radii[6], asked.notes) == (1.706, ())
@@ -142,14 +142,14 @@ def test_a_whole_force_field_takes_pele_s_radii_and_says_so(tmp_path):
 
 def test_a_table_of_which_no_row_was_used_is_noted(ligand):
     atoms = ForceField.load(obc=[ligand[1]]).assign(PEPTIDE)
-    assert atoms.notes == (f"no row of {ligand[1]} was used: none names an atom of the structure",)
+    assert atoms.notes == (f"no row of {ligand[1]} was used, because none matches an atom of the structure",)
 
 
 def test_a_template_whose_kind_nothing_tells_is_noted(tmp_path):
     text = OPLS_LIGAND.replace("_C1_", "BR1_").replace("3.5 ", "4.0 ")
     field = ForceField.load(templates=[write(tmp_path / "ligz", text)], guess_radii=True)
     notes = field.assign(chain([("LIG", "BR1 H1")])).notes
-    assert notes[1:] == ("nothing tells whether the lengths of LIGZ are R* or sigma; they were taken for R*",)
+    assert notes[1:] == ("it is unknown whether the lengths of LIGZ are R* or sigma; they were treated as R*",)
 
 
 def test_one_amino_acid_of_another_kind_is_merged_over_the_built_in_ones(tmp_path):
@@ -159,7 +159,7 @@ def test_one_amino_acid_of_another_kind_is_merged_over_the_built_in_ones(tmp_pat
     atoms = field.assign(PEPTIDE)
     assert atoms.lj_sigma[8] == 3.4
     (note,) = atoms.notes
-    assert note.startswith("the templates ALA are of OPLS kind, the others are not")
+    assert note.startswith("the templates ALA are of the OPLS kind, the others are not")
 
 
 def test_the_twenty_amino_acids_are_a_whole_force_field(tmp_path):
@@ -203,7 +203,7 @@ def test_opls_ligands_without_proteins_join_the_built_in_force_field(tmp_path, n
     atoms = field.assign(COMPLEX)
     assert (field.name, atoms.lj_sigma[-2], atoms.combining) == ("amber99sb", 3.5, "arithmetic")
     (origin,) = (note for note in atoms.notes if "no proteins" in note)
-    assert any("the templates LIGZ are of OPLS kind" in note for note in atoms.notes)
+    assert any("the templates LIGZ are of the OPLS kind" in note for note in atoms.notes)
     assert origin.startswith("the folder of OPLS2005 has no proteins, so templates of the built-in Amber99SB were")
     assert not [note for note in field.assign(LONE_LIGAND).notes if "OPLS2005" in note]
     assert field.assign(LONE_LIGAND).combining == "geometric"
@@ -227,7 +227,7 @@ def test_amber_data_without_proteins_are_completed(tmp_path):
 def test_several_force_fields_need_a_name(tmp_path):
     for name in ("OPLS2005", "AMBER99sb", "OpenFF"):
         write(tmp_path / "Data" / "Templates" / name / "HeteroAtoms" / "ligz", OPLS_LIGAND)
-    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005; name one of them as the force"):
+    with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005; choose one of them as the force"):
         ForceField.load(pele_data=[tmp_path])
     with pytest.raises(ParameterError, match="contains AMBER99sb and OPLS2005, not CHARMM; choose"):
         ForceField.load("CHARMM", pele_data=[tmp_path])
@@ -237,7 +237,7 @@ def test_several_force_fields_need_a_name(tmp_path):
 def test_two_templates_of_one_name_in_a_folder(tmp_path):
     for name in ("OPLS2005", "AMBER99sb"):
         write(tmp_path / name / "ligz", OPLS_LIGAND)
-    with pytest.raises(FormatError, match="is a template of the same residue; give the folder of one force field only"):
+    with pytest.raises(FormatError, match="is a template of the same residue; give the folder of a single force field"):
         ForceField.load(templates=[tmp_path])
 
 
@@ -254,7 +254,7 @@ def test_other_files_in_a_folder_are_passed_over(tmp_path, ligand):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "charmm99"}, "unknown force field 'charmm99' in what was given; amber99sb is built in"),
+        ({"name": "charmm99"}, "unknown force field 'charmm99'; amber99sb is built in"),
         ({"templates": ["absent"]}, "absent: no such file or folder"),
         ({"pele_data": ["absent"]}, "absent: no such folder"),
         ({"obc": ["absent"]}, "absent: no such file"),

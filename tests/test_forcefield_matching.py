@@ -180,7 +180,7 @@ def test_a_sulphur_keeps_its_shortest_bond_alone(amber):
     assert (19, 29) in bonds
     assert (9, 19) not in bonds
     (found,) = (of for of in of_structure(atoms) if "not bonded" in of.text)
-    assert found.text.endswith("(A:CYS2:SG) has its disulphide bond to a nearer SG")
+    assert found.text.endswith("(A:CYS2:SG) forms a disulphide bond with a closer SG")
 
 
 def test_a_disulphide_is_seen_in_lower_case_and_beside_deuterium():
@@ -202,7 +202,7 @@ def test_sulphurs_apart_are_thiolates(amber):
 
 def test_half_a_disulphide_is_noted(amber):
     notes = amber.assign(chain([("ACE", ACE), ("CYX", CYSTINE), ("NME", NME)])).notes
-    assert notes == ("made.pdb:16 (A:CYX2:SG) is half of a disulphide by its template, but no other SG is near",)
+    assert notes == ("made.pdb:16 (A:CYX2:SG) has the template of a half cystine, but no other SG is near",)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_half_a_disulphide_is_noted(amber):
     [
         (
             [("ALA", "N CA C O CB"), ("GLY", "N CA C O")],
-            "made.pdb has no hydrogen atoms, and the charges need them; "
+            "made.pdb has no hydrogen atoms, which the charges require; "
             "add them: `pele-ocl prepare made.pdb -o made-ready.pdb`, in Python pele_ocl.prepare",
         ),
         (
@@ -225,12 +225,12 @@ def test_half_a_disulphide_is_noted(amber):
         ),
         (
             [("GLY", GLY + " CX"), ("GLY", GLY + " CX"), ("GLY", GLY)],
-            "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX too many "
-            "(1 more fails, too); remove them, or give a template with `templates`",
+            "made.pdb:1 (A:GLY1:N): against the closest template, GLY, the residue has CX in excess "
+            "(1 more also fails); remove them, or give a template with `templates`",
         ),
         (
             [("GLY", GLY), ("HOH", "O"), ("HOH", "O")],
-            "made.pdb:8 (A:HOH2:O): water without hydrogens: delete it or add hydrogens (1 more fails, too)",
+            "made.pdb:8 (A:HOH2:O): water without hydrogens: delete it or add hydrogens (1 more also fails)",
         ),
         (
             [("GLY", GLY), ("TIP4", "OW HW1 HW2 MW")],
@@ -240,14 +240,14 @@ def test_half_a_disulphide_is_noted(amber):
         (
             [("GLY", GLY), ("OH-", "O H")],
             "made.pdb:8 (A:OH-2:O): the force field has no template for the residue OH-; "
-            "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
+            "for a small molecule give a file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
             "or a template, OpenMM's (`forcefield='amber14,oh-.xml'`) or PELE's (`templates=oh-z`); "
             "or leave it out: `without='OH-'`",
         ),
         (
             [("GLY", GLY), ("LIG", "C1 H1")],
             "made.pdb:8 (A:LIG2:C1): the force field has no template for the residue LIG; "
-            "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
+            "for a small molecule give a file with all hydrogens (`ligands`) or the SMILES (`ligand_template`); "
             "or a template, OpenMM's (`forcefield='amber14,lig.xml'`) or PELE's (`templates=ligz`); "
             "or leave it out: `without='LIG'`",
         ),

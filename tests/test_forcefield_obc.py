@@ -33,11 +33,14 @@ def test_columns_are_taken_by_position_whatever_the_header_says(write):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("LIGZ C1 CT 0.72 1.9", "table.txt:2: radius 0.72 and scale 1.9 look swapped; the radius (A) comes first"),
+        (
+            "LIGZ C1 CT 0.72 1.9",
+            "table.txt:2: radius 0.72 and scale 1.9 seem to be exchanged; the radius (A) comes first",
+        ),
         ("LIGZ C1 CT 1.9", "table.txt:2: a row needs template, atom, type, radius and scale, not 4 fields"),
-        ("LIGZ C1 CT 1.9 big", "table.txt:2: radius '1.9' and scale 'big' have to be numbers"),
+        ("LIGZ C1 CT 1.9 big", "table.txt:2: radius '1.9' and scale 'big' must be numbers"),
         ("LIGZ C1 CT 1.9 -0.1", "table.txt:2: radius 1.9 or scale -0.1 is out of range"),
-        ("LIGZ C1 CT 1_0.0 0.72", "table.txt:2: radius '1_0.0' and scale '0.72' have to be numbers"),
+        ("LIGZ C1 CT 1_0.0 0.72", "table.txt:2: radius '1_0.0' and scale '0.72' must be numbers"),
         ("LIGZ C1 CT nan 0.72", "table.txt:2: radius nan or scale 0.72 is out of range"),
         ("LIGZ C1 CT 0.9 0.72", "table.txt:2: radius 0.9 or scale 0.72 is out of range"),
     ],
@@ -70,7 +73,7 @@ def test_the_json_of_openff_ligands(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is broken"),
+        ('{"SolventParameters": {\n"OLC": }}', "table.txt:2: the JSON is damaged"),
         ('{"Solvent": {}}', "table.txt: expected SolventParameters with radius and scale"),
         (
             '{"SolventParameters": {"OLC": {"_C2_": {"radius": 1.7}}}}',

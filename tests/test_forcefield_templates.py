@@ -89,15 +89,15 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
         ("MOH       3     2     1      0       0", "MOH       three", "mohz:3: 'MOH three' is not a header"),
         ("MOH       3", "MOH       0", "mohz:3: 'MOH 0 2 1 0 0' is not a header"),
         ("    2     1 S   OH", "    7     1 S   OH", "mohz:5: '7 1 S OH _O1_ 0 1.400000 109.500000 0.000000' is not"),
-        ("_H1_", "_O1_", "mohz:6: the atom O1 was there before; rename one of the two"),
+        ("_H1_", "_O1_", "mohz:6: the atom O1 occurs twice; rename one of the two"),
         ("-0.6830", "minus", "mohz:13: 'minus' is not a number"),
         ("-0.6830", "-0.6_830", "mohz:13: '-0.6_830' is not a number"),
         ("-0.6830", "nan", "mohz:13: 'nan' is not a number"),
-        ("0.1700  -0.6830", "-0.1700  -0.6830", "mohz:13: sigma or epsilon is negative"),
+        ("0.1700  -0.6830", "-0.1700  -0.6830", "mohz:13: sigma and epsilon cannot be negative"),
         (
             "    3   0.0000   0.0000   0.4180",
             "    2   0.0000   0.0000   0.4180",
-            "mohz:14: atom 2 has a second NBON row",
+            "mohz:14: atom 2 has two NBON rows",
         ),
         ("    3   0.0000   0.0000   0.4180", "    9   0.0000   0.0000   0.4180", "mohz:14: '9' is not an atom number"),
         ("    3   0.0000   0.0000   0.4180   0.9960   0.8600   0.005000000  -0.741685710\n", "", "mohz: atom 3 has no"),
@@ -110,25 +110,25 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
         ("    2     3   553.000", "    2     4   553.000", "mohz:17: '4' is not an atom number; the atoms are 1 to 3"),
         ("    2     3   553.000", "    2     2   553.000", "mohz:17: atom 2 is bonded to itself"),
         ("    2     3   553.000  0.945", "    2", "mohz:17: a bond needs two atom numbers"),
-        ("    2     3   553.000  0.945\n", "", "mohz:3: the header promises 2 bonds, and BOND has 1 rows"),
-        ("    2     3   553.000  0.945\nTHET", "END", "mohz:3: the header promises 2 bonds, and BOND has 1 rows"),
+        ("    2     3   553.000  0.945\n", "", "mohz:3: the header announces 2 bonds, but BOND has 1 rows"),
+        ("    2     3   553.000  0.945\nTHET", "END", "mohz:3: the header announces 2 bonds, but BOND has 1 rows"),
         (
             "    2     3   553.000  0.945\n",
             "    2     3   553.000  0.9",
-            "mohz:18: a bond needs two atom numbers and two figures",
+            "mohz:18: a bond needs two atom numbers and two values",
         ),
-        ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two figures, not 8 fields"),
+        ("1.410\n    2", "1.410     2", "mohz:16: a bond needs two atom numbers and two values, not 8 fields"),
         (
             "-0.741685710\n    2   3.12",
             "-0.741685710     2   3.12",
             "mohz:12: an NBON row needs an atom number and seven",
         ),
-        ("BOND\n    1 ", "BOND 1", "mohz:15: data after the word BOND; begin a new line for it"),
-        ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or cut short"),
-        ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven figures, not 4 fields"),
+        ("BOND\n    1 ", "BOND 1", "mohz:15: data after the word BOND; begin a new line "),
+        ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or truncated"),
+        ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven values, not 4 fields"),
         ("PHI\n", "BOND\n", "mohz:20: BOND is after THET; the order is NBON, BOND, THET, PHI, IPHI, END"),
-        ("IPHI\nEND", "IPHI\n", "mohz: the section END is missing; the file is damaged or cut short"),
-        ("\nEND", "\nEN", "mohz: the section END is missing; the file is damaged or cut short"),
+        ("IPHI\nEND", "IPHI\n", "mohz: the section END is missing; the file is damaged or truncated"),
+        ("\nEND", "\nEN", "mohz: the section END is missing; the file is damaged or truncated"),
     ],
 )
 def test_a_broken_template_is_named_with_its_line(write, change, to, message):
@@ -146,13 +146,13 @@ def test_a_file_that_is_no_template(write, text):
 
 
 def test_a_file_that_ends_within_its_atoms(write):
-    with pytest.raises(FormatError, match="mohz:4: the header promises more than the 1 atoms that follow"):
+    with pytest.raises(FormatError, match="mohz:4: the header announces more than the 1 atoms that follow"):
         read_template(write("\n".join(METHANOL.splitlines()[:4])))
 
 
 def test_a_folder_or_a_binary_file_is_no_template(tmp_path):
     (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
-    said = {"": "a folder; name a file in it", "bin": "the file is binary or damaged", "absent": "no such file"}
+    said = {"": "a folder; give a file in it", "bin": "the file is binary or damaged", "absent": "no such file"}
     for name, problem in said.items():
         with pytest.raises(FormatError, match=problem):
             read_template(tmp_path / name)

@@ -61,7 +61,7 @@ def test_netcdf(topology, version):
     first = placed(topology, whole, "x.nc")
     np.testing.assert_allclose(first.positions, FRAMES[0], rtol=1e-7)
     assert first.notes == (
-        f"{topology.with_name('x.nc')} contains 3 frames; the first was read, and `model` reads another",
+        f"{topology.with_name('x.nc')} contains 3 frames; the first was read; `model` selects another",
     )
     last = placed(topology, whole, "x.rst7", model=3)
     np.testing.assert_allclose(last.positions, FRAMES[2], rtol=1e-7)
@@ -131,8 +131,8 @@ def test_structures_have_coordinates_too(topology):
     ("name", "content", "sentence"),
     [
         ("x.coor", (96).to_bytes(4, "little") + bytes(24 * 96), "is a binary coordinate file of NAMD, which is not"),
-        ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not read"),
-        ("x.bcif", b"\x83\xa7version", "BinaryCIF is not read; give the same entry as mmCIF"),
+        ("x.crd", b"* a title\n*\n   96  EXT\n", "is a coordinate file of CHARMM, which is not supported"),
+        ("x.bcif", b"\x83\xa7version", "BinaryCIF is not supported; give the same entry as mmCIF"),
     ],
 )  # fmt: skip
 def test_coordinates_of_other_programs_are_named(topology, name, content, sentence):
@@ -140,7 +140,7 @@ def test_coordinates_of_other_programs_are_named(topology, name, content, senten
     path.write_bytes(content)
     with pytest.raises(FormatError, match=sentence):
         pele_ocl.read(topology, coordinates=path)
-    with pytest.raises(FormatError, match=r"not read|rename|belong to a topology"):
+    with pytest.raises(FormatError, match=r"not supported|rename|need a topology"):
         pele_ocl.read(path)
 
 
@@ -239,7 +239,9 @@ def test_a_topology_takes_the_coordinates_behind_it(topology, tmp_path):
         assert pele_ocl.energy(paths).total.tolist() == [total, total]
     minimum = tmp_path / "min.rst7"
     found = pele_ocl.minimize([topology, restart_file], output=minimum, max_iterations=2)
-    assert [of["text"].partition(" A ")[2] for of in found.records[0]["findings"]] == ["where the minimization begins"]
+    assert [of["text"].partition(" A ")[2] for of in found.records[0]["findings"]] == [
+        "at the start of the minimization"
+    ]
     assert pele_ocl.minimize(topology, minimum, coordinates=restart_file, max_iterations=2).total == found.total
     found.save(again := tmp_path / "again.rst7")
     assert again.read_text().splitlines()[1:] == minimum.read_text().splitlines()[1:]
@@ -248,16 +250,16 @@ def test_a_topology_takes_the_coordinates_behind_it(topology, tmp_path):
 
 def test_coordinates_and_trajectories_in_the_place_of_a_structure_are_explained(topology, tmp_path):
     (restart_file := tmp_path / "x.rst7").write_text(restart(POSITIONS))
-    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*; name it so: `trajectory='run\.nc'`"):
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*; pass it as `trajectory='run\.nc'`"):
         pele_ocl.energy([topology, "run.nc"])
-    with pytest.raises(KeywordError, match=r"x\.rst7: has coordinates alone; give their topology before them"):
+    with pytest.raises(KeywordError, match=r"x\.rst7: contains only coordinates; give the topology before it"):
         pele_ocl.energy([restart_file, "x.pdb"])
-    with pytest.raises(FormatError, match=r"x\.rst7: coordinates belong to a topology; name that"):
+    with pytest.raises(FormatError, match=r"x\.rst7: coordinates need a topology \(.psf, .prmtop\); give"):
         pele_ocl.energy(restart_file)
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
     said = error_of("pb", pdb, restart_file)
     assert said.endswith(f"extra argument ({restart_file}); give it as --coordinates {restart_file}")
-    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*hexapeptide\.pdb; name it so"):
+    with pytest.raises(KeywordError, match=r"run\.nc: is a trajectory of .*hexapeptide\.pdb; pass it as"):
         pele_ocl.binding([pdb, "run.nc"], ligand="resid 6")
 
 
@@ -271,12 +273,14 @@ def test_python_of_the_page_runs(topology, tmp_path, monkeypatch):
 
 
 def test_errors_of_commands(topology, tmp_path):
-    sentence = f"{topology}: a topology has no coordinates; name a file of them as --coordinates"
+    sentence = f"{topology}: a topology has no coordinates; give a coordinate file as --coordinates"
     assert error_of("energy", topology).startswith(sentence)
     pdb = Path(__file__).parent.parent / "data" / "structures" / "hexapeptide.pdb"
-    assert "those of another file are for topologies, .prmtop, .parm7, .top" in error_of("solvent", pdb, "-c", pdb)
+    assert "coordinates; separate coordinate files are for topologies, .prmtop, .parm7, .top" in error_of(
+        "solvent", pdb, "-c", pdb
+    )
     radii = error_of("solvent", topology, "-c", pdb, "--fallback")
-    assert radii == f"{topology}: an AMBER topology brings its own charges and radii; leave out --guess-radii"
+    assert radii == f"{topology}: an AMBER topology contains charges and radii; leave out --guess-radii"
     assert "models" in error_of("energy", topology, "-c", pdb, "--models", "all")
     same = tmp_path / "same.json"
     same.write_text("x")

@@ -148,7 +148,7 @@ def test_coordinate_that_is_no_number(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("n", [4, 6, 12, 20, 30, 37, 45, 46, 50, 53])
 def test_line_that_ends_in_the_coordinates(tmp_path: Path, n: int) -> None:
-    expected = "p.pdb:2: the line ends before the coordinates do; the file is cut short or damaged"
+    expected = "p.pdb:2: the line ends before the coordinates do; the file is truncated or damaged"
     assert message(tmp_path, GOOD.replace("CA ", "N  "), GOOD[:n], end="") == expected
 
 

@@ -200,7 +200,7 @@ def test_refusals(peptide, frames, tmp_path):
     with pytest.raises(FormatError, match="its atoms have no names"):
         write_conformation(tmp_path / "out.cif", Content(nameless))
     write_conformation(tmp_path / "out.nc", Content(nameless))
-    with pytest.raises(FormatError, match="is not what the interrupted run left"):
+    with pytest.raises(FormatError, match="was changed after the interrupted run"):
         ConformationFile(tmp_path / "other.pdb", layout_of("other.pdb", Content(peptide, 4)), 100)
 
 

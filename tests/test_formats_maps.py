@@ -126,7 +126,7 @@ def test_hdf5_holds_several_maps(tmp_path):
         np.testing.assert_array_equal(file["field_x"], field.values)
         assert file["field_x"].attrs["unit"] == "kcal/mol/e/A"
         np.testing.assert_array_equal(file["field_x"].attrs["origin"], field.grid.origin)
-    with pytest.raises(FormatError, match=r"map.dx: .dx files hold one map; several go into .h5"):
+    with pytest.raises(FormatError, match=r"map.dx: .dx files contain one map; for several use .h5"):
         write_map(tmp_path / "map.dx", some_map(), extra={"field_x": field})
 
 

@@ -29,7 +29,7 @@ from pele_ocl.grid import Map
         ("4 5 6", "4 5 6 7", "map.dx: contains more than the 6 values it announces"),
         ("4 5 6", "4 5 6\n\n7", "map.dx: contains more than the 6 values it announces"),
         ("counts 2 1 3\norigin", f"counts 2 1 {'9' * 5000}\norigin", "map.dx:8: values before a whole grid"),
-        ("items 6", "items 7", "map.dx:8: announces 7 values for 2 x 1 x 3 points, which are 6"),
+        ("items 6", "items 7", "map.dx:8: announces 7 values, but 2 x 1 x 3 points are 6"),
         ("counts 2 1 3\norigin", "counts 2 1\norigin", "map.dx:8: values before a whole grid: expected counts, one "
         "origin and"),
         ("counts 2 1 3\norigin", "counts 2 0 3\norigin", "map.dx: a grid's shape must be three whole numbers of at"),
@@ -41,8 +41,8 @@ from pele_ocl.grid import Map
         ("delta 0 0 2", "delta 0 0 two", "map.dx:6: delta needs three numbers, not '0 0 two'"),
         ("origin -1.5 2.25 1e1", "origin", "map.dx:3: origin needs three numbers, not ''"),
         ("rank 0", "rank 1 shape 3", "map.dx:8: contains several numbers per point; only maps of one number can"),
-        ("data follows", "binary data follows", "map.dx:8: contains its values in another form than text; write the"),
-        ("data follows", "data file x.bin,0", "map.dx:8: contains its values in another form than text"),
+        ("data follows", "binary data follows", "map.dx:8: contains values that are not text; write the"),
+        ("data follows", "data file x.bin,0", "map.dx:8: contains values that are not text"),
         ("class array", "class something", "map.dx: has no line 'object ... class array ... data follows'; is it"),
         ("# Data", "<html>", "map.dx: contains HTML, not a DX file; was the download an error page?"),
         ("4 5", "4 \0", "map.dx:10: contains NUL bytes: the file is binary or damaged"),
@@ -157,7 +157,7 @@ def test_what_is_wrong_in_any(tmp_path, suffix):
     with pytest.raises(FormatError, match=f"map{suffix}: no such file"):
         read_map(path)
     path.mkdir()
-    with pytest.raises(FormatError, match=f"map{suffix}: a folder; name a file in it"):
+    with pytest.raises(FormatError, match=f"map{suffix}: a folder; give a file in it"):
         read_map(path)
     path.rmdir()
     for content in (
@@ -187,7 +187,7 @@ def test_what_cannot_be_written(tmp_path):
     values[0, 2, 1] = np.inf
     with pytest.raises(InputError, match=r"map.dx: the map cannot be written: the value at point \(1, 2, 0\) is inf"):
         write_map(tmp_path / "map.dx", Map(some_map().grid, values))
-    with pytest.raises(InputError, match=r"1e\+300 is too large for the float32 of MRC files; write another format"):
+    with pytest.raises(InputError, match=r"1e\+300 is too large for the float32 of MRC files; use another format"):
         write_map(tmp_path / "map.mrc", Map(some_map().grid, np.full((2, 3, 4), 1e300)))
     with pytest.raises(FormatError, match="the same file as the input"):
         write_map(tmp_path / "map.dx", some_map(), inputs=[tmp_path / "map.dx"])
@@ -204,12 +204,12 @@ def test_numbers_in_other_files_are_told(tmp_path):
         file.create_dataset("potential", data=np.ones((2, 2, 2))).attrs.update(grid)
     with h5py.File(tmp_path / "link.h5", "w") as file:
         file["potential"] = h5py.ExternalLink("other.h5", "/potential")
-    with pytest.raises(FormatError, match=r"link.h5: potential is a link to the file other.h5, which is not followed"):
+    with pytest.raises(FormatError, match=r"link.h5: potential is a link to the file other.h5, which is not supported"):
         read_map(tmp_path / "link.h5")
     with h5py.File(tmp_path / "outside.h5", "w") as file:
         outside = [(str(tmp_path / "raw.bin"), 0, 64)]
         file.create_dataset("potential", (2, 2, 2), "f8", external=outside).attrs.update(grid)
-    with pytest.raises(FormatError, match=r"outside.h5: the dataset /potential keeps its numbers in another file"):
+    with pytest.raises(FormatError, match=r"outside.h5: the dataset /potential stores its values in another file"):
         read_map(tmp_path / "outside.h5")
 
 

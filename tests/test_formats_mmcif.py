@@ -72,8 +72,8 @@ def test_label_names_where_the_author_gave_none(tmp_path: Path) -> None:
 
 def test_choices_are_told(tmp_path: Path) -> None:
     model, location = read(tmp_path, cif()).notes
-    assert model.endswith("p.cif contains several models; model 1, the first, was read, and `model` reads another")
-    assert location.endswith("p.cif: of alternate locations the best occupied were read: B in X:ALA10")
+    assert model.endswith("p.cif contains several models; model 1, the first, was read; `model` selects another")
+    assert location.endswith("p.cif: the alternate locations with the highest occupancy were read: B in X:ALA10")
     assert read(tmp_path, cif(), 2).notes == ()
 
 
@@ -131,7 +131,7 @@ def test_damage_is_a_sentence(tmp_path: Path, content: str, expected: str) -> No
 def test_residue_number_and_duplicate(tmp_path: Path) -> None:
     expected = "p.cif: residue number '1x' in auth_seq_id is not a number"
     assert message(tmp_path, cif(ROWS.replace(" 1  LIG", " 1x LIG"))) == expected
-    assert message(tmp_path, cif(ROWS + ROWS)).startswith("p.cif: atom X:ALA10:N is there twice; ")
+    assert message(tmp_path, cif(ROWS + ROWS)).startswith("p.cif: atom X:ALA10:N occurs twice; ")
 
 
 def test_one_atom_without_a_loop(tmp_path: Path) -> None:

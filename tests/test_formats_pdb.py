@@ -77,7 +77,7 @@ def test_missing_file() -> None:
 
 def test_folder(tmp_path: Path) -> None:
     (tmp_path / "folder.pdb").mkdir()
-    with pytest.raises(FormatError, match=r"^folder\.pdb: a folder; name a file in it$"):
+    with pytest.raises(FormatError, match=r"^folder\.pdb: a folder; give a file in it$"):
         read_structure("folder.pdb")
 
 
@@ -266,7 +266,7 @@ def test_choice_of_locations_is_told(read: Read) -> None:
     )
     (note,) = read(content).notes
     where = "A in A:SER1, A:SER2, A:SER4, A:SER5 and 2 more; B in A:SER3"
-    assert note.endswith(f"p.pdb: of alternate locations the best occupied were read: {where}")
+    assert note.endswith(f"p.pdb: the alternate locations with the highest occupancy were read: {where}")
     assert read(N + atom(altloc="A")).notes == ()
 
 
@@ -285,7 +285,7 @@ def test_choice_of_a_model_is_told(read: Read) -> None:
     for content, number in ((MODELS, 3), (N + "ENDMDL\n" + N, 1)):
         (note,) = read(content).notes
         assert note.endswith(
-            f"p.pdb contains several models; model {number}, the first, was read, and `model` reads another"
+            f"p.pdb contains several models; model {number}, the first, was read; `model` selects another"
         )
     for content, model in ((MODELS, 3), ("MODEL        1\n" + N + "ENDMDL\nEND\n", None), (N, None)):
         assert read(content, model).notes == ()

@@ -105,7 +105,7 @@ def test_numbers(tmp_path: Path, numbers: str, expected: list[float]) -> None:
         (LINE.replace("A   5", "A   x"), "residue number 'x' is not a number"),
         (
             "ATOM 1 N ALA A 5 12.345123.456 1.0 0.1 1.8 2",
-            "the numbers '12.345123.456' run together; put blanks between them",
+            "the numbers '12.345123.456' are not separated; put blanks between them",
         ),
         (
             LINE[:50],
@@ -161,7 +161,7 @@ def test_models(tmp_path: Path) -> None:
     first, second = read(tmp_path, *content), read_pqr(tmp_path / "p.pqr", 7)
     assert (first.positions[0, 0], second.positions[0, 0]) == (12.345, 2.345)
     (note,) = first.notes
-    assert note.endswith("p.pqr contains several models; model 4, the first, was read, and `model` reads another")
+    assert note.endswith("p.pqr contains several models; model 4, the first, was read; `model` selects another")
     assert second.notes == read(tmp_path, LINE).notes == ()
     read(tmp_path, *content)
     with pytest.raises(FormatError, match="has no model 2; it has 4, 7"):
@@ -173,7 +173,7 @@ def test_models(tmp_path: Path) -> None:
 def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
     read(tmp_path, LINE)
     file = tmp_path / "p.pqr"
-    with pytest.raises(InputError, match="a PQR file brings its own charges and radii; give no force field with it"):
+    with pytest.raises(InputError, match="a PQR file contains charges and radii; do not give a force field"):
         read_any(file, forcefield="amber99sb")
 
     @click.command
@@ -184,9 +184,7 @@ def test_parameters_with_a_file_that_brings_its_own(tmp_path: Path) -> None:
     runner = CliRunner()
     assert runner.invoke(command, [], standalone_mode=False).return_value == 1
     failed = runner.invoke(command, ["--fallback", "--radii", "pele"], standalone_mode=False)
-    assert str(failed.exception) == (
-        f"{file}: a PQR file brings its own charges and radii; leave out `radii`, `guess_radii`"
-    )
+    assert str(failed.exception) == (f"{file}: a PQR file contains charges and radii; leave out `radii`, `guess_radii`")
 
 
 def test_suffix(tmp_path: Path) -> None:

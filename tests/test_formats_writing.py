@@ -84,14 +84,16 @@ def opened(path: Path | str) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FormatError, match=r"none/a\.txt: the folder .*none does not exist; create it first$"):
         opened(tmp_path / "none" / "a.txt")
-    with pytest.raises(FormatError, match=r": not a regular file; give the output another name$"):
+    with pytest.raises(FormatError, match=r": not a regular file; give the output a different name$"):
         opened(tmp_path)
     with pytest.raises(FormatError, match=r"^/dev/null: not a regular file"):
         opened("/dev/null")
     there = tmp_path / "there.txt"
     there.write_text("kept")
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != there)
-    with pytest.raises(FormatError, match=r"there\.txt: no permission to write to it; give the output another name$"):
+    with pytest.raises(
+        FormatError, match=r"there\.txt: no permission to write to it; give the output a different name$"
+    ):
         opened(there)
     assert there.read_text() == "kept"
     monkeypatch.setattr(os, "access", lambda *_: False)
@@ -116,7 +118,7 @@ def test_no_temporary_name_is_told(tmp_path: Path, error: type[OSError] | None) 
 
     with pytest.raises(FormatError) as caught:
         fail()
-    reason = "the file system refuses it" if error is None else "No such file or directory"
+    reason = "the file system does not allow it" if error is None else "No such file or directory"
     assert str(caught.value) == f"{tmp_path / 'a.txt'}: cannot be written: {reason}"
 
 
@@ -209,7 +211,7 @@ def test_the_input_is_never_overwritten(tmp_path: Path, link: str) -> None:
         target.symlink_to(source)
     if link == "hard":
         target.hardlink_to(source)
-    expected = f"{target}: the same file as the input {source}; give the output another name"
+    expected = f"{target}: the same file as the input {source}; give the output a different name"
     for refused in (
         lambda: refuse_overwriting(target, source),
         lambda: check_target(target, [source]),
@@ -231,7 +233,7 @@ def test_an_output_that_is_not_there_yet_is_no_input(tmp_path: Path) -> None:
     [
         ("out.txt", "unknown suffix '.txt'; tables end in .h5, .csv, .json"),
         ("absent/out.csv", "absent does not exist; create it first"),
-        ("folder.csv", "not a regular file; give the output another name"),
+        ("folder.csv", "not a regular file; give the output a different name"),
         ("x" * 300 + ".csv", "the name is too long for the file system; give a shorter one"),
     ],
 )

@@ -100,5 +100,5 @@ def test_what_does_not_fit(more, message):
 
 def test_frozen_atoms_are_in_their_places(device):
     plan = Energy(ATOMS, frozen=[7], **options(device, "float64"))
-    with pytest.raises(InputError, match="is frozen, but not where it was when the plan was made"):
+    with pytest.raises(InputError, match="is frozen, but not at the position of the plan"):
         plan.evaluate(ATOMS.positions + 0.01)

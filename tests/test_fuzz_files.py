@@ -587,7 +587,7 @@ def test_labels_in_any_order_are_found_or_refused():
             # With chains and numbers all of them are found; without chains, numbers and order may disagree.
             assert damage >= 4 or k % 4 == 1 or k % 3 == 1, f"{k}: {message}"
         else:
-            assert damage < 4, f"{k}: atoms that differ were taken"
+            assert damage < 4, f"{k}: atoms that differ were accepted"
             assert_same_residues(labels, order[found.order], k)
     assert FEW < refused < FEW * 4
 

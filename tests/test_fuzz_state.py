@@ -334,7 +334,7 @@ class Chain:
         row.set_velocities(v)
         row.is_lost = True
         self.run(k, 2)
-        assert "goes more than 1 A in a step" in self.simulation.errors[k]
+        assert "moves more than 1 A in a step" in self.simulation.errors[k]
         row.x = self.simulation.positions[k]
 
     def lose(self, k: int) -> None:

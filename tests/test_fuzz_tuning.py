@@ -113,7 +113,7 @@ NOWHERE = ("1e400", "-Infinity", "NaN", "-1", "true", "null", '"x"', '{"a": 1}',
 @pytest.mark.parametrize("name", ["ms", "size", "tile"])
 def test_values_that_fit_nowhere_are_not_taken(file, name, value):
     put(file, name, value)
-    with pytest.warns(TuningWarning, match="not a tuning file that can be used"):
+    with pytest.warns(TuningWarning, match="not a valid tuning file "):
         assert remembered("energy") == RULES
 
 

@@ -262,9 +262,9 @@ def test_without_solvent(device, precision):
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"labels": None}, InputError, "gbn2 has parameters by element and residue, and these atoms have no labels"),
+        ({"labels": None}, InputError, "gbn2 has parameters by element and residue, but these atoms have no labels"),
         ({"gb_radii": None}, InputError, "needs gb_radii"),
-        ({"gb_radii": np.full(150, 2.01)}, ParameterError, "2.01 A, and gbn2 has necks for radii from 1 to 2 A only"),
+        ({"gb_radii": np.full(150, 2.01)}, ParameterError, "2.01 A, but gbn2 has necks only for radii from 1 to 2 A"),
         ({"gb_radii": np.linspace(1.3, 1.9, 150)}, None, ""),
         ({"labels": labels_of(np.full(150, "X"), ("ALA",))}, ParameterError, "the element of .* is not known"),
     ],
@@ -280,7 +280,7 @@ def test_what_gbn2_needs(changes, error, words, device):
 
 
 def test_models_say_what_they_cannot_take():
-    with pytest.raises(InputError, match="alpha is 1, and gbn2 has its own by element; leave it out"):
+    with pytest.raises(InputError, match="alpha is 1, but gbn2 defines it by element; leave it out"):
         SolventModel(gb="gbn2", alpha=1.0)
     with pytest.raises(InputError, match="born_cutoff is 0; it must be positive"):
         SolventModel(born_cutoff=0)

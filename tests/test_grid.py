@@ -57,8 +57,8 @@ def test_around_many_atoms_on_points_gives_up_moving():
         (((0, np.nan, 0), 1, (1, 1, 1)), "a grid's origin must be finite; not "),
         (((0, 0), 1, (1, 1, 1)), "a grid's origin must be three numbers, in Angstrom; not "),
         (((0, 0, 0), 1, (10**5, 10**5, 10**5)), "points is too large; choose a larger spacing"),
-        (((0, -2e10, 0), 1, (1, 1, 1)), r"a grid must lie within 1e\+10 A of 0; not from "),
-        (((0, 0, 0), 1e10, (1, 1, 3)), r"a grid must lie within 1e\+10 A of 0; not from "),
+        (((0, -2e10, 0), 1, (1, 1, 1)), r"a grid must be within 1e\+10 A of 0; not from "),
+        (((0, 0, 0), 1e10, (1, 1, 3)), r"a grid must be within 1e\+10 A of 0; not from "),
     ],
 )
 def test_what_is_no_grid(arguments, message):
@@ -71,7 +71,7 @@ def test_what_does_not_fit():
         Grid.around(random_atoms(3), -1)
     with pytest.raises(InputError, match="a spacing of 1e-30 A is too small for this molecule"):
         Grid.around(random_atoms(3), 5, 1e-30)
-    with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not fit a grid of \(4, 3, 2\) points"):
+    with pytest.raises(InputError, match=r"values of shape \(2, 3, 4\) do not match a grid of \(4, 3, 2\) points"):
         Map(Grid((0, 0, 0), 1, (2, 3, 4)), np.zeros((2, 3, 4)))
 
 

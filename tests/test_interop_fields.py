@@ -92,7 +92,7 @@ def test_an_unknown_residue_beside_a_gap_is_still_refused_by_its_name(app, tmp_p
     lines = [line for line in lines if not (line[17:20] == "PHE" and line[12:16].strip() == "CG")]
     path = tmp_path / "gap.pdb"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE of these atoms"):
+    with pytest.raises(ParameterError, match=r"A:PHE4:N.*amber14 has no residue PHE with these atoms"):
         read(path, "amber14")
 
 
@@ -106,9 +106,9 @@ def test_a_residue_that_is_known_by_its_atoms_alone_is_named(app, tmp_path):
     lines = STRUCTURES.joinpath("trialanine.pdb").read_text().splitlines(keepends=True)
     other = tmp_path / "other.pdb"
     other.write_text("".join(line.replace("ALA", "LIG") if line[22:26] == "   2" else line for line in lines))
-    assert read(other, "amber14").notes == ("A:LIG2 was taken as ALA by its atoms and bonds, not by its name",)
+    assert read(other, "amber14").notes == ("A:LIG2 was identified as ALA by its atoms and bonds, not by its name",)
     (note,) = read(other, "charmm36").notes
-    assert note == "A:LIG2 was taken as another residue by its atoms and bonds, not by its name"
+    assert note == "A:LIG2 was identified as another residue by its atoms and bonds, not by its name"
     assert read(STRUCTURES / "trialanine.pdb", "charmm36").notes == read(HEXAPEPTIDE, "amber14").notes == ()
     with pytest.raises(ParameterError, match="no template for the residue LIG"):
         read(other)
@@ -128,7 +128,7 @@ def test_a_ligand_of_an_xml_file(app, tmp_path):
     assert len(atoms) == 96 + 9
     assert atoms.charges[96:].tolist() == [-0.136, 0.126, -0.6, 0.042, 0.042, 0.042, 0.044, 0.044, 0.396]
     with pytest.raises(
-        ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO of these atoms"
+        ParameterError, match=r"complex.pdb:\d+ \(L:ETO1:C1\): ff14SB has no residue ETO with these atoms"
     ):
         read(tmp_path / "complex.pdb", "ff14SB")
 
@@ -169,12 +169,12 @@ def test_faults_are_sentences(app, tmp_path):
         read(bare, "ff14SB")
     with pytest.raises(InputError, match=r"none.xml: no such file; give the path of an XML file"):
         read(HEXAPEPTIDE, "amber14,none.xml")
-    with pytest.raises(InputError, match="unknown force field 'great'; OpenMM brings amber14, ff14sb"):
+    with pytest.raises(InputError, match="unknown force field 'great'; OpenMM provides amber14, ff14sb"):
         ForceField.load("amber14,great")
     (tmp_path / "broken.xml").write_text("<ForceField>")
     with pytest.raises(InputError, match="cannot be read"):
         read(HEXAPEPTIDE, str(tmp_path / "broken.xml"))
-    assert "templates and OBC tables do not go with the force field ff14SB" in error_of(
+    assert "templates and OBC tables cannot be combined with the force field ff14SB" in error_of(
         "energy", HEXAPEPTIDE, "--forcefield", "ff14SB", "--templates", tmp_path
     )
 

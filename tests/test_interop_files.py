@@ -190,7 +190,7 @@ def test_gromacs_on_the_command_line(gromacs):
     top, conf = gromacs()
     assert "topol.top: 16 atoms" in run("energy", top, "-c", conf).stdout
     assert "--parameters" in run("energy", "--help-all").stdout
-    assert "parameter files go with a .psf" in error_of("energy", top, "-c", conf, "--parameters", conf)
+    assert "parameter files need a .psf" in error_of("energy", top, "-c", conf, "--parameters", conf)
 
 
 NUMBERED = """\
@@ -250,9 +250,9 @@ def test_gro_files(tmp_path):
     ("text", "message"),
     [
         (gro([0, 0, 0]).replace("  0.153", "  0.1x3", 1), ":7: .* contains no x, y and z"),
-        ("title\n    9\n" + "\n".join(gro([0, 0, 0]).splitlines()[2:]), ":2: promises 9 atoms|cut short|no x, y"),
+        ("title\n    9\n" + "\n".join(gro([0, 0, 0]).splitlines()[2:]), ":2: announces 9 atoms|truncated|no x, y"),
         ("title\nmany\n", ":2: 'many' is not a whole number"),
-        (gro([0, 0, 0]).rsplit("\n", 2)[0] + "\n", "ends before the line of the box"),
+        (gro([0, 0, 0]).rsplit("\n", 2)[0] + "\n", "ends before the box line"),
     ],
 )
 def test_damaged_gro_files(tmp_path, text, message):
@@ -416,12 +416,12 @@ def test_charmm_faults_are_sentences(charmm):
     psf, prm, pdb = charmm()
     whole = prm.read_text()
     prm.write_text("* a parameter file without its topology\nBONDS\nXX  XX  222.5  1.53\nEND\n")
-    with pytest.raises(FormatError, match=r"f.psf: no file of the parameters defines the atom type 'C|H|N|O|F'.*\.rtf"):
+    with pytest.raises(FormatError, match=r"f.psf: no parameter file defines the atom type 'C|H|N|O|F'.*\.rtf"):
         read(psf, coordinates=pdb, parameters=[prm])
     prm.write_text(whole)
-    with pytest.raises(InputError, match="a PSF has no parameters; name CHARMM's files of them: `parameters`"):
+    with pytest.raises(InputError, match="a PSF has no parameters; give CHARMM's parameter files as `parameters`"):
         read(psf, coordinates=pdb)
-    with pytest.raises(InputError, match=r"parameter files go with a .psf and a file of coordinates"):
+    with pytest.raises(InputError, match=r"parameter files need a .psf and a coordinate file"):
         read(psf, parameters=[prm])
     assert "no such file" in error_of("energy", psf, "-c", pdb, "--parameters", "none.prm")
 
@@ -474,7 +474,7 @@ def test_mol2_files(tmp_path, types):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("bcc", "NO_CHARGES", "says NO_CHARGES; write it with charges"),
+        ("bcc", "NO_CHARGES", "contains NO_CHARGES; write it with charges"),
         ("-0.136", "", ":9: an atom needs number, name"),
         ("-0.136", "much", ":9: 'much' is not a number"),
         (" 8 3 9 1", " 8 3 99 1", ":26: '8 3 99 1' is not a bond of two atoms"),

@@ -94,7 +94,7 @@ def test_ions():
     assert_same_energies(atoms, system)
     assert atoms.charges.tolist() == [2.0, 2.0, 1.0]
     assert atoms.gb_radii is None
-    assert any("follow from bonds" in note for note in atoms.notes)
+    assert any("need bonds" in note for note in atoms.notes)
 
 
 def test_notes_say_what_is_not_taken():
@@ -151,12 +151,12 @@ def own_gb(system):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (angle_energy, "the System has a CustomAngleForce, which is not computed here; remove that force"),
+        (angle_energy, "the System has a CustomAngleForce, which is not supported; remove that force"),
         (other_pairs, "CustomNonbondedForce .* in addition to other Lennard-Jones terms"),
         (second_nonbonded, "the System has 2 forces of the class NonbondedForce; expected exactly one"),
-        (odd_torsion, "CustomTorsionForce .* only harmonic impropers are known"),
-        (odd_bond, "CustomBondForce .* 'k\\*r\\^3', which is not computed here"),
-        (own_gb, "CustomGBForce .* none of openmm.app's"),
+        (odd_torsion, "CustomTorsionForce .* only harmonic impropers are supported"),
+        (odd_bond, "CustomBondForce .* 'k\\*r\\^3', which is not supported"),
+        (own_gb, "CustomGBForce .* not one of openmm.app's"),
     ],
 )
 def test_forces_that_are_not_computed_are_named(change, message):
@@ -249,7 +249,7 @@ def test_a_topology_in_another_order_than_the_system_is_refused(mass):
         first, second = (next(of for of in changed.atoms() if of.name == name) for name in pair)
         first.name, second.name = second.name, first.name
         first.element, second.element = second.element, first.element
-        with pytest.raises(InputError, match=r"atom \d+ .* Da; give the topology that the System was made of"):
+        with pytest.raises(InputError, match=r"atom \d+ .* Da; give the topology from which the System was created"):
             from_openmm(changed, system, pdb.positions)
     for k in range(system.getNumParticles()):
         system.setParticleMass(k, 0 if k % 2 else 50)

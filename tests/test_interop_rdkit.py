@@ -76,5 +76,5 @@ def test_what_is_missing_is_named():
         from_rdkit(embedded(), [1.0, 2.0])
     with pytest.raises(ParameterError, match="MMFF94 has no charges"):
         from_rdkit(embedded("C[B-](C)(C)C"), "mmff")
-    with pytest.raises(ParameterError, match=r"Gasteiger's charges do not know atom \d+ \(\w+\)"):
+    with pytest.raises(ParameterError, match=r"Gasteiger charges are not available for atom \d+ \(\w+\)"):
         from_rdkit(embedded("C[Se]C"))

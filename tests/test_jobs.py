@@ -98,7 +98,7 @@ def test_a_journal_is_gone_on_with(files, tmp_path):
     (found, *rest) = jobs.run(Count(), files, journal=path)
     assert found["n"] == 1
     assert timeless(rest) == whole[1:]
-    with pytest.raises(FormatError, match=r"was made with other settings \(word\); resume with the same"):
+    with pytest.raises(FormatError, match=r"was written with other settings \(word\); resume with the same"):
         list(jobs.run(Count("HETATM"), files, journal=path))
     assert "ATOM" in path.read_text()  # of the run before, which stays
     spec = Count()

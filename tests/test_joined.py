@@ -183,7 +183,7 @@ def refuse(*given, **named):
 
 def test_positions_and_results_of_a_cpu_are_not_copied(device, monkeypatch):
     if not device.shares_memory:
-        pytest.skip("the device has memory of its own")
+        pytest.skip("the device has separate memory")
     atoms = of_every_kind(60)
     there = conformations(atoms)
     with monkeypatch.context() as patch:

@@ -71,7 +71,7 @@ def test_smiles():
         ("", "is not a SMILES"),
         ("CB(O)O", r"atom 2 is B, for which GAFF has no parameters"),
         ("C[CH2]", r"atom 2 \(C\) has 1 unpaired electrons"),
-        ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand alone"),
+        ("CC[NH3+].[Cl-]", r"has 2 molecules, of 11, 1 atoms; give the ligand "),
     ],
 )
 def test_what_no_force_field_of_small_molecules_describes(smiles, message):
@@ -100,7 +100,7 @@ def test_files_that_are_refused(tmp_path):
     heavy = Chem.RemoveHs(Ligand.from_smiles(ETHANOL).molecule)
     path = tmp_path / "l.sdf"
     for block, message in (
-        (Chem.MolToMolBlock(flat), "it is a drawing in two dimensions"),
+        (Chem.MolToMolBlock(flat), "it is a two-dimensional drawing"),
         (Chem.MolToMolBlock(heavy), r"6 hydrogens are missing.*\(`hydrogens='add'`\)"),
         ("ligand\n", "molecule 1 cannot be read"),
     ):
@@ -239,7 +239,7 @@ def test_residues_of_a_structure_take_bond_orders_of_a_template(tmp_path, with_h
     assert Ligand.read(path, template=POSE, ph=7.0).charge == 1
     with pytest.raises(InputError, match="has no bond orders; give the molecule's SMILES"):
         Ligand.read(path)
-    with pytest.raises(InputError, match="no residue is the molecule of the template: DRG: it has"):
+    with pytest.raises(InputError, match="no residue matches the molecule of the template: DRG: it has"):
         Ligand.read(path, template="CCO")
 
 
@@ -257,7 +257,7 @@ def test_components_of_the_pdb(tmp_path, monkeypatch):
 
     path.write_text(Chem.MolToPDBBlock(Chem.RemoveHs(made.molecule)).replace("UNL", "ETX"))
     assert Ligand.read(path, template="ccd:ETX").smiles == made.smiles
-    with pytest.raises(InputError, match="the component QQQ is not known here; give its SMILES"):
+    with pytest.raises(InputError, match="the component QQQ was not found; give its SMILES"):
         Ligand.read(path, template="ccd:QQQ")
 
 
@@ -325,7 +325,7 @@ def test_missing_programs_are_named(monkeypatch):
 
 def test_settings_that_do_not_go_together():
     ligand = Ligand.from_smiles(ETHANOL)
-    with pytest.raises(InputError, match="ABCG2 charges were made for GAFF2"):
+    with pytest.raises(InputError, match="ABCG2 charges were developed for GAFF2"):
         ligand.parametrize("gaff", "abcg2")
     with pytest.raises(InputError, match="forcefield"):
         ligand.parametrize("opls")
@@ -451,7 +451,7 @@ def test_of_several_molecules_the_one_of_the_residue_is_taken(parametrized, tmp_
     path.write_text("".join(sdf(Ligand.from_smiles(of)) for of in smiles))
     found = read(tmp_path / "complex.pdb", ligands=[path])
     assert len(found) == len(read(HEXAPEPTIDE)) + len(parametrized)
-    assert any("molecule 3 of 3 was taken" in note for note in found.notes)
+    assert any("molecule 3 of 3 was used" in note for note in found.notes)
 
 
 @needs_programs
@@ -464,7 +464,7 @@ def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_pa
     if kind == "before the protein":
         whole = whole[np.r_[len(whole) - n : len(whole), : len(whole) - n]]
         write_conformations(path, whole)
-    with pytest.raises(ParameterError, match="no template for the residue LIG; of a small molecule give the file"):
+    with pytest.raises(ParameterError, match="no template for the residue LIG; for a small molecule give a file"):
         read(path)
     found = read(path, ligands=[parametrized])
     assert found.labels.names.tolist() == whole.labels.names.tolist()
@@ -495,7 +495,7 @@ def test_two_residues_of_one_molecule_and_another_that_is_added(parametrized, tm
 def test_a_residue_that_is_another_molecule_says_why(parametrized, tmp_path):
     path = tmp_path / "complex.pdb"
     complex_with(parametrized, path)
-    with pytest.raises(ParameterError, match=r"LIG1:.*it is not the molecule of the ligand that was given: it has .*C"):
+    with pytest.raises(ParameterError, match=r"LIG1:.*it does not match .* ligand that was given: it has .*C"):
         read(path, ligands=[Ligand.from_smiles(ETHANOL).parametrize()])
 
 
@@ -555,9 +555,9 @@ def test_a_smiles_is_the_template_of_a_residue(with_hydrogens, tmp_path):
     assert record["energy"]["total"] == pytest.approx(Energy(found).evaluate(found.positions).total, rel=1e-9)
     neutral = read(path, ligand_template="C[C@H](N)C(=O)Nc1ccc(O)cc1CCl", ligand_ph=7.4)
     assert neutral.charges.sum() == pytest.approx(found.charges.sum(), abs=1e-3)
-    with pytest.raises(ParameterError, match="it is not the molecule of the template CCO: it has"):
+    with pytest.raises(ParameterError, match="it does not match the molecule of the template CCO: it has"):
         read(path, ligand_template="CCO")
-    with pytest.raises(ParameterError, match="has no residue that is the molecule of the template CCO"):
+    with pytest.raises(ParameterError, match="has no residue that matches the molecule of the template CCO"):
         read(HEXAPEPTIDE, ligand_template="CCO")
     with pytest.raises(InputError, match="is neither a SMILES nor a code"):
         read(path, ligand_template="@")
@@ -713,8 +713,8 @@ def test_charges_that_a_mol2_file_contradicts_are_refused(tmp_path):
     path = tmp_path / "nitro.mol2"
     given = {
         "atom 3 is of the type O.2 and has no double bond.*give the molecule as an SDF file": None,
-        r"partial charges add up to \+0.50 e, and.*give the molecule as an SDF file": 0.5,
-        r"partial charges add up to \+7.00 e, and.*give the molecule as an SDF file": 7.0,
+        r"partial charges add up to \+0.50 e, but.*give the molecule as an SDF file": 0.5,
+        r"partial charges add up to \+7.00 e, but.*give the molecule as an SDF file": 7.0,
     }
     whole = mol2_of("C[N+](=O)[O-]", {**TRIPOS_TYPES, "N": "N.pl3"}, "1")
     for message, charge in given.items():
@@ -816,7 +816,7 @@ def test_phosphorylated_residues_without_programs(tmp_path, monkeypatch):
     monkeypatch.setattr(antechamber.shutil, "which", lambda *_, **__: None)
     antechamber.version.cache_clear()
     with pytest.raises(
-        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO has its parameters in AMBER's phosaa10; "
+        InputError, match=r"A:TPO1:CA.*phosphorylated residue TPO needs parameters of AMBER's phosaa10; "
     ):
         read(path)
 
@@ -829,7 +829,7 @@ def test_coinciding_atoms_of_a_center_and_states_with_long_bonds(tmp_path):
         lines[k] = lines[4][:30] + lines[k][30:]
     path = tmp_path / "one.sdf"
     path.write_text("\n".join(lines))
-    with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; mend the positions"):
+    with pytest.raises(InputError, match=r"one.sdf.* are bonded at 0.00 A; correct the positions"):
         Ligand.read(path)
     assert len(ligand.moved(ligand.positions * 2)) == len(ligand)
 

@@ -163,7 +163,7 @@ def test_pairs_stay_where_bonded_terms_go():
 
 def test_what_cannot_hold_such_pairs_says_so():
     atoms = across()
-    with pytest.raises(InputError, match=r"parameters of their own \(NBFIX\), which pair lists cannot hold"):
+    with pytest.raises(InputError, match=r"parameters \(NBFIX\), which pair lists cannot contain"):
         nonbond(atoms, all_pairs(atoms))
     with pytest.raises(InputError, match="the Lennard-Jones pairs name the atoms 1 and 2 more than once"):
         Bonded(lj_pairs=LennardJonesPairs([[1, 2], [2, 1]], [[1.0, 1.0]] * 2))
@@ -215,7 +215,9 @@ def test_amber_topologies_with_pairs_of_their_own(tmp_path):
         tuple(sorted((int(i), int(j)))) for i in np.flatnonzero(types == t + 1) for j in np.flatnonzero(types == u + 1)
     } - near
     assert {tuple(pair) for pair in atoms.bonded.lj_pairs.atoms.tolist()} == expected
-    assert any(f"{len(expected):,} pairs of atoms have Lennard-Jones parameters" in note for note in atoms.notes)
+    assert any(
+        f"{len(expected):,} pairs of atoms have special Lennard-Jones parameters" in note for note in atoms.notes
+    )
     assert (atoms.lj_sigma == plain.lj_sigma).all()
     # A of a pair is 4 epsilon sigma^12, B = 4 epsilon sigma^6.
     sigma, epsilon = atoms.bonded.lj_pairs.parameters[0]

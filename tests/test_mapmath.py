@@ -59,7 +59,7 @@ def test_maps_are_taken_onto_the_first_grid():
     np.testing.assert_allclose(part.values, 0, atol=1e-12)
     whole = combine_maps([linear(coarse), linear(fine)], (1, 0), onto_first=True)
     np.testing.assert_allclose(whole.values, linear(coarse).values[1:3, 1:2, 1:3])
-    with pytest.raises(InputError, match="map 2 has no part in common with the first"):
+    with pytest.raises(InputError, match="map 2 does not overlap with the first"):
         combine_maps([linear(coarse), linear(Grid((90, 0, 0), 1, (4, 4, 4)))], (1, 1), onto_first=True)
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_combined(maps):
         combine_maps([maps[0], replace(maps[1], unit="")], (1, 1))
     with pytest.raises(InputError, match="not finite everywhere"):
         combine_maps(maps, (1, 1, 1e300))
-    with pytest.raises(InputError, match="map is of type ndarray"):
+    with pytest.raises(InputError, match="map needs type ndarray"):
         combine_maps([maps[0].values], (1,))
 
 
@@ -95,8 +95,8 @@ def test_command(maps, tmp_path):
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (("-", "a.dx"), "- is in the place of a map"),
-        (("a.dx", "-", "+", "b.dx"), "+ is in the place of a map"),
+        (("-", "a.dx"), "- is not a map"),
+        (("a.dx", "-", "+", "b.dx"), "+ is not a map"),
         (("a.dx", "b.dx"), "+ or - is missing before b.dx"),
         (("a.dx", "-"), "no map after the last -"),
     ],

@@ -64,7 +64,7 @@ def test_a_mask_takes_the_atoms_that_ambers_programs_take(atoms: Atoms, mask: st
         (":5-1", "a range begins with its lower number"),
         ("(:1", "a parenthesis is not closed"),
         (":1<3", "<: is for residues and <@ for atoms"),
-        (":XYZ", "selects no atoms; no residue is called XYZ"),
+        (":XYZ", "selects no atoms; no residue is named XYZ"),
         (":99", "selects no atoms; nothing has a number of :99; masks count residues 1 to "),
         ("@99999", "nothing has a number of @99999; masks count atoms 1 to "),
         (":1 and name CA", "an AMBER mask must be in parentheses"),

@@ -194,7 +194,7 @@ def test_clashes_end(device, precision, count):
     plan = Minimizer(PEPTIDE, tolerance=1.0, precision=precision, device=device)
     batch = plan.minimize_batch(np.stack(starts), errors="record")
     assert len(batch.errors) <= count // 50  # two atoms that attract each other at one place
-    assert all("at the same place" in reason for reason in batch.errors.values())
+    assert all("at the same position" in reason for reason in batch.errors.values())
     results = [result for _, result in batch.good]
     assert {result.stopped_by for result in results} == {"gradient"}
     assert max(result.energy_after.total for result in results) < -100  # some are tangled for good
@@ -235,7 +235,7 @@ def test_failures_are_named(device):
     minimizer = Minimizer(PEPTIDE, max_iterations=3, device=device)
     batch = minimizer.minimize_batch(np.stack([shaken(0.1), on_top, nowhere]), errors="record")
     assert list(batch.errors) == [1, 2]
-    assert "stand at the same place" in batch.errors[1]
+    assert "are at the same position" in batch.errors[1]
     assert "positions of atom 3" in batch.errors[2]
     assert [k for k, _ in batch.good] == [0]
     assert np.isnan(batch[2].total)
@@ -275,9 +275,9 @@ def test_different_molecules(device):
         np.testing.assert_allclose(result.positions[-1], atoms.positions[-1], atol=1e-12)
     bad = part.moved(np.zeros((60, 3)))
     assert list(minimize_many([part, bad], errors="record", device=device).errors) == [1]
-    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):
+    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same position"):
         minimize_many([part, bad], device=device)
-    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same place"):  # as its plan says
+    with pytest.raises(InputError, match=r"molecule 2 of 2: .* at the same position"):  # as its plan says
         minimize_many([other, bad], device=device)
 
 
@@ -301,7 +301,7 @@ def test_molecules_under_way_together_have_the_bits_of_each_alone(device, varian
     gc.collect()  # of other tests, whose queues would come back meanwhile
     n_queues = len(device.spare)
     assert n_queues >= 2
-    with pytest.raises(InputError, match=r"molecule [36] of 6: .* at the same place"):
+    with pytest.raises(InputError, match=r"molecule [36] of 6: .* at the same position"):
         minimize_many(molecules, **same)
     assert len(device.spare) == n_queues  # lent again, and given back by those that did not end
 
@@ -405,12 +405,12 @@ def test_not_above_openmm(device):
     ("options", "message"),
     [
         ({"method": "newton-raphson"}, "unknown method 'newton-raphson'; choose lbfgs, steepest, fire"),
-        ({"tolerance": -1}, "tolerance is -1; expected a number of kcal/mol/A, 0 or more"),
+        ({"tolerance": -1}, "tolerance is -1; expected a number in kcal/mol/A, 0 or more"),
         ({"max_gradient": 0}, "max_gradient is 0; expected a positive number of kcal/mol/A"),
         ({"max_iterations": 1.5}, "max_iterations is 1.5; expected a whole number"),
         ({"max_seconds": "soon"}, "max_seconds is 'soon'; expected a positive number of seconds"),
         ({"frozen": [96]}, "frozen atoms are neither a mask of 96 atoms nor indices of them"),
-        ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some free to move"),
+        ({"frozen": np.ones(96, bool)}, "all atoms are frozen; leave some atoms free"),
     ],
 )
 def test_wrong_options(options, message):

@@ -232,11 +232,15 @@ def test_a_peptide_that_sander_minimized(device, precision):
         (PEPTIDE, dict(constraints="all"), "constraints is 'all'; choose 'hbonds' or 'hbonds-present'"),
         (PEPTIDE, dict(constraints="hbonds", method="newton"), "truncated Newton does not support constraints"),
         (PEPTIDE, dict(frozen=np.ones(len(PEPTIDE), bool)), "all atoms are frozen"),
-        (PEPTIDE, dict(frozen=IS_HYDROGEN, constraints="hbonds"), "is frozen and .* is not, whose bond is held"),
+        (
+            PEPTIDE,
+            dict(frozen=IS_HYDROGEN, constraints="hbonds"),
+            "is frozen but .* is not, and their bond is constrained",
+        ),
         (
             replace(PEPTIDE, labels=None),
             dict(constraints="hbonds"),
-            "follow from elements, which these atoms do not have",
+            "need elements, which these atoms do not have",
         ),
     ],
 )

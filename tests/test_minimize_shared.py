@@ -158,7 +158,7 @@ def test_failures_are_named_and_others_go_on(device, sharing):
     molecules = [MOLECULES[0], flat, lost, MOLECULES[1].moved(far), MOLECULES[1]]
     seen: list[tuple[int, int, float]] = []
     batch = minimize_many(molecules, errors="record", tolerance=1.0, device=device, watch=lambda *x: seen.append(x))
-    assert "at the same place" in batch.errors[1]
+    assert "at the same position" in batch.errors[1]
     assert set(batch.errors) == {1, 3}  # the last one is of their topology, and well
     good = [0, 2, 4]
     assert_as_alone([batch[k] for k in good], [molecules[k] for k in good], tolerance=1.0, device=device)

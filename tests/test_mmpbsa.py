@@ -108,7 +108,7 @@ def test_parts_with_trajectories_of_their_own(folder: Path, wanted: dict[tuple[s
 def test_shares_of_residues_add_up_to_sanders_constants(folder: Path, idecomp: int) -> None:
     done = call(folder, DECOMP.format(idecomp, 3, 1), *parts(folder))
     assert done.exit_code == 0, done.output
-    assert "Note: Non-Polar Solv. of decompositions is of LCPO areas" in done.output
+    assert "Note: Non-Polar Solv. of decompositions is computed from LCPO areas" in done.output
     found = shares_of((folder / "d.dat").read_text())
     wanted = terms_of(folder, "sander")  # extdiel 80, as where sander computes the energies
     for system, name in (("Complex", "complex"), ("Receptor", "receptor"), ("Ligand", "ligand"), ("DELTAS", "delta")):
@@ -156,7 +156,7 @@ def test_decomposition_as_text_has_the_numbers_of_the_csv(folder: Path) -> None:
         ("nothing\n", "has no namelist such as &general"),
         (GB.replace("startframe=1", "startframe=5"), "choose no frame"),
         (GB.replace("saltcon=0.1", "saltcon=much"), "saltcon is 'much'; expected a number"),
-        (GB + "&decomp\n idecomp=7\n/\n", "idecomp is 1 to 4"),
+        (GB + "&decomp\n idecomp=7\n/\n", "idecomp must be 1 to 4"),
         (GB + "&alanine_scanning\n mutant='GLY'\n/\n", "mutant=GLY of &alanine_scanning is not supported"),
         (GB + "&alanine_scanning\n/\n", "&alanine_scanning needs the mutant"),
         (GB + "&decomp\n idecomp=1, print_res='99'\n/\n", "print_res: 99 is not within the 12 residues"),
@@ -212,7 +212,7 @@ def test_the_function_gives_what_the_command_prints_and_writes(folder: Path, tmp
     assert len((tmp_path / "e.csv").read_text().splitlines()) > 3 * M
     assert f"binding energy {result.total:.4f} +-" in repr(result)
     assert result.table()["delta"][-1] == pytest.approx(result.total)
-    with pytest.raises(InputError, match="`overwrite` writes over it"):
+    with pytest.raises(InputError, match="`overwrite` replaces it"):
         pele_ocl.mmpbsa(folder / "mmpbsa.in", folder / "complex.parm7", folder / "frames.nc", **names,
                         output=tmp_path / "o.dat")  # fmt: skip
 
@@ -223,7 +223,7 @@ def test_files_that_are_there_stay_without_the_option(folder: Path, tmp_path: Pa
     words = ["binding", "--mmpbsa", folder / "mmpbsa.in", "-cp", folder / "complex.parm7", *parts(folder)]
     done = CliRunner().invoke(main, [*map(str, words), "-o", str(tmp_path / "o.dat")])
     assert done.exit_code != 0
-    assert "already exists; -O writes over it" in done.output
+    assert "already exists; -O replaces it" in done.output
     assert (tmp_path / "o.dat").read_text() == "mine"
 
 
@@ -286,9 +286,9 @@ def test_files_that_gmx_mmpbsa_writes_are_read() -> None:
     assert found.pb is not None
     assert found.pb.radii == "own"
     assert found.model.solvent_dielectric == 80  # the default of exdi
-    assert any("radiopt=0 is taken for radiopt=1, as gmx_MMPBSA does" in note for note in found.notes)
+    assert any("radiopt=0 is used instead of radiopt=1, as by gmx_MMPBSA" in note for note in found.notes)
     assert read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n").gb_radii == "charmm_radii"
-    with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is for &pb alone; leave out &gb"):
+    with pytest.raises(InputError, match=r"PBRadii=7 \(charmm_radii\) is only for &pb; leave out &gb"):
         read_gromacs("&general\n PBRadii=7\n/\n&pb\n/\n&gb\n/\n")
     with pytest.raises(InputError, match="PBRadii=8 is not supported; choose 1 to 7"):
         read_gromacs("&general\n PBRadii=8\n/\n&pb\n/\n")
@@ -352,7 +352,7 @@ def test_the_ligand_is_found_wherever_it_stands() -> None:
         found = parts_by_topologies(whole, atoms(names[:k] + names[k + 1 :]), atoms(names[k : k + 1]))
         assert np.array_equal(found, whole.labels.residue_index == whole.labels.residue_index[np.flatnonzero(found)[0]])
         assert set(whole.labels.residue_names[found]) == {names[k]}
-    with pytest.raises(InputError, match="which is not their sum"):
+    with pytest.raises(InputError, match="these numbers do not add"):
         parts_by_topologies(whole, whole, atoms(names[:1]))
 
 
@@ -420,7 +420,7 @@ def test_groups_of_an_index_file_and_a_gromacs_topology(tmp_path: Path) -> None:
 def test_a_decomposition_with_mmpbsas_constants_is_warned_of(folder: Path) -> None:
     words = [folder / "complex.parm7", "-t", folder / "frames.nc", "--ligand", ":7-12", "--idecomp", "1"]
     done = CliRunner().invoke(main, ["binding", *map(str, words), "--like", "mmpbsa.py", "--json"])
-    assert "MMPBSA.py decomposes by sander" in done.output
+    assert "MMPBSA.py uses sander for decompositions" in done.output
     other = CliRunner().invoke(main, ["binding", *map(str, words), "--like", "sander", "--json"])
     assert other.exit_code == 0
-    assert "decomposes by sander" not in other.output
+    assert "uses sander for decompositions" not in other.output

@@ -105,9 +105,9 @@ def test_what_has_no_decomposition_or_too_large_a_one_is_refused(folder: Path, m
     words = [*parts(folder), "-deo", str(folder / "never.csv")]
     plain = call(folder, DECOMP.format(1, 0, 1).split("&decomp")[0], *words)
     assert plain.exit_code != 0
-    assert "-deo is of a decomposition, and mmpbsa.in has no &decomp" in plain.output
+    assert "-deo needs a decomposition, but mmpbsa.in has no &decomp" in plain.output
     monkeypatch.setattr("pele_ocl.binding.mmpbsa.work._MOST_BYTES", 1 << 10)
     large = call(folder, DECOMP.format(3, 0, 1), *words)
     assert large.exit_code == 1
-    assert "for 4 frames of 12 residues; name fewer in print_res" in large.output
+    assert "for 4 frames of 12 residues; give fewer in print_res" in large.output
     assert not (folder / "never.csv").exists()

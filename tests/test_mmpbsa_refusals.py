@@ -56,7 +56,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
     [
         (
             ["-rp", "complex.parm7", "-lp", "part.top", "-y", "frames.nc"],
-            "receptor and ligand 192 and 96,",
+            "receptor and ligand 192 and 96;",
         ),
         (
             ["-rp", "part.top", "-lp", "part.top", "-y", "few.nc"],
@@ -66,7 +66,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y", "wet.nc"], "its frames have 199 atoms, the topology 192; give"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-sp", "solvated"], "192 atoms, the structure 199"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-sp", "part.top"], "has 96 atoms without"),
-        (["-rp", "part.top", "-lp", "part.top", "-y", "cut.nc"], "or use the whole ones with endframe=3"),
+        (["-rp", "part.top", "-lp", "part.top", "-y", "cut.nc"], "or use the complete ones with endframe=3"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "complex.parm7"], "expected frames"),
         (["-rp", "frames.nc", "-lp", "part.top", "-y", "frames.nc"], "unknown suffix '.nc'"),
         (["-rp", "part.top", "-lp", "part.top", "-y"], "Option '-y' requires an argument"),
@@ -75,7 +75,7 @@ def test_frames_of_more_atoms_that_start_too_late(folder: Path) -> None:
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-i", "mmpbsa.in"], "-i is given twice"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-make-mdins"], "-make-mdins is not supported"),
         (["-rp", "part.top", "-lp", "part.top", "-y", "frames.nc", "-eo", "part.top"], "the same file as the input"),
-        (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg go together"),
+        (["-cg", "0", "1", "-y", "frames.nc"], "-ci and -cg must be given together"),
         (["-rt", "first.nc", "-y", "frames.nc"], "-rt and -lt require -cg"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_run_without_a_topology_or_with_a_missing_file_ends_before_any_work(fo
     """As gmx_MMPBSA's own command lines without -cp do, which it makes a topology for."""
     cut = [str(folder / name) for name in ("none.ndx", "frames.nc")]
     for words, sentence in (
-        (["-cs", "com.tpr", "-ci", "index.ndx", "-cg", "0", "1", "-ct", "run.xtc", "-lm", "lig.mol2"], "by -cp"),
+        (["-cs", "com.tpr", "-ci", "index.ndx", "-cg", "0", "1", "-ct", "run.xtc", "-lm", "lig.mol2"], "give -cp"),
         (["-cp", str(folder / "frames.nc"), "-ci", cut[0], "-cg", "0", "1", "-ct", cut[1]], "none.ndx: no such file"),
         (["-cp", str(folder / "complex.parm7"), "-y", str(folder / "none.nc")], "none.nc: no such file"),
     ):
@@ -107,7 +107,7 @@ def masks(receptor: str, ligand: str) -> str:
     ("given", "sentence"),
     [
         (masks(":ZZZ", ":7-12"), "the mask ':ZZZ' selects no atoms of"),
-        (masks(":1-6", ":6-12"), "do not share out the atoms"),
+        (masks(":1-6", ":6-12"), "do not divide the atoms"),
         (GB.replace("startframe=1, endframe=4", "startframe=99"), "startframe=99 is after the last frame, 4,"),
         (GB.replace("startframe=1", "startframe=0"), "startframe=0, endframe=4, interval=1 choose no frame"),
         (GB.replace("interval=1", "interval=0"), "interval=0 choose no frame"),
@@ -121,7 +121,7 @@ def masks(receptor: str, ligand: str) -> str:
         (GB + GB[GB.index("&gb") :], "&gb occurs twice"),
         (GB.replace("/\n&gb", "&gb"), "&gb begins before &general ends"),
         (GB.replace("&general\n", "&general\n c2_entropy=1, temperature=0,\n"), "a temperature above 0 K and 1 to"),
-        (GB + "&decomp\n idecomp=1\n/\n&alanine_scanning\n mutant_only=1\n/\n", "mutant_only=1 leaves out"),
+        (GB + "&decomp\n idecomp=1\n/\n&alanine_scanning\n mutant_only=1\n/\n", "mutant_only=1 omits"),
     ],
 )  # fmt: skip
 def test_input_that_means_nothing(folder: Path, given: str, sentence: str) -> None:
@@ -162,5 +162,7 @@ def test_files_and_keywords_in_the_place_of_others_are_explained() -> None:
         pele_ocl.binding("com.prmtop", receptor=":1-9", ligand="lig.prmtop", trajectory="run.nc")
     with pytest.raises(KeywordError, match=r"`receptor` is 'rec\.pdb', a file; choose its atoms of the complex"):
         pele_ocl.binding("com.prmtop", receptor="rec.pdb", ligand=":LIG")
-    with pytest.raises(TypeError, match=r"takes the ligand there, .*; name the file, trajectory='run\.nc'"):
+    with pytest.raises(
+        TypeError, match=r"expects the ligand at this position, .*; pass the file as trajectory='run\.nc'"
+    ):
         pele_ocl.binding("com.prmtop", "run.nc", ":LIG")

@@ -78,8 +78,8 @@ def test_workers_give_the_same_tables(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words", "sentence"),
     [
-        (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed up in one process"),
-        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition is of all frames of one run; leave out --resume"),
+        (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed in one process"),
+        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition needs all frames of one run; leave out --resume"),
         (GB, ["--shard", "1/2"], "No such option"),
     ],
 )
@@ -111,7 +111,7 @@ def test_entropies_are_those_of_gmx_mmpbsa(folder: Path) -> None:
     total = found["energy"]["TOTAL"]["mean"]
     assert f"Using C2 Entropy Approximation:\nΔG binding = {total + c2:9.2f} +/-" in text
     assert f"ΔG binding = {total + np.mean(running[-2:]):9.2f} +/-" in text
-    assert ("WARNING: the interaction energy scatters" in text) == (energies.std() > 3.6)
+    assert ("WARNING: the standard deviation of the interaction energy" in text) == (energies.std() > 3.6)
 
 
 def test_entropies_need_parts_from_frames_of_the_complex(folder: Path) -> None:
@@ -220,7 +220,7 @@ def test_parts_of_gromacs_that_are_others_are_refused(ethanes: tuple[Path, np.nd
     start = ["-cp", "topol.top", "-ci", "two.ndx", "-cg", "0", "1", "-ct", "run.nc"]
     for own, sentence in (
         (["-lt", "three.nc", "-lp", "three.top"], "choose its group by -li and -lg"),
-        (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg go together"),
+        (["-lt", "three.nc", "-lp", "three.top", "-lg", "1"], "-li and -lg must be given together"),
         (["-yl", "ligand.nc"], "with -cg use -rt and -lt"),
     ):
         words = [str(folder / word) if "." in word else word for word in (*start, *own)]

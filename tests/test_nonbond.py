@@ -482,7 +482,7 @@ def test_coincident_atoms_are_named(device):
     positions = atoms.positions.copy()
     positions[4] = positions[1]
     plan = Nonbond(atoms, all_pairs(atoms), device=device)
-    with pytest.raises(InputError, match="atom 1 and atom 4 stand at the same place"):
+    with pytest.raises(InputError, match="atom 1 and atom 4 are at the same position"):
         plan.evaluate(positions, born_radii(5))
 
 
@@ -508,7 +508,7 @@ def test_positions_must_fit(device, positions):
 
 def test_no_atoms(device):
     empty = Atoms(positions=np.empty((0, 3)), charges=[], lj_sigma=[], lj_epsilon=[])
-    with pytest.raises(InputError, match="needs at least one atom; there is none"):
+    with pytest.raises(InputError, match="needs at least one atom; it has none"):
         nonbond(empty, PairList(0, [], []), device=device)
 
 
@@ -540,7 +540,7 @@ def test_float32_holds_molecules_of_a_size(device):
     positions = atoms.positions + np.array([[0, 0, 0], [9000, 0, 0], [0, 9, 0]])
     far = replace(atoms, positions=positions)
     pairs = PairList(3, np.array([0], np.int32), np.array([2], np.int32))
-    with pytest.raises(InputError, match=r"the atoms span \d,\d+ A, more than the 4,000 A that float32 holds"):
+    with pytest.raises(InputError, match=r"the atoms span \d,\d+ A, more than the 4,000 A that float32 supports"):
         nonbond(far, pairs, solvent="vacuum", device=device)
 
 

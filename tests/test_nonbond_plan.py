@@ -114,9 +114,9 @@ def test_bad_conformations_are_recorded_or_named(device, precision):
     given[4] *= 1e4
     plan = Nonbond(atoms, all_pairs(atoms), solvent="vacuum", precision=precision, device=device)
     batch = plan.evaluate_batch(given, errors="record")
-    bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 stand at the same place"}
+    bad = {1: "positions of atom 3 is [", 2: "atom 7 and atom 9 are at the same position"}
     if precision == "float32":
-        bad[4] = "more than the 4,000 A that float32 holds"
+        bad[4] = "more than the 4,000 A that float32 supports"
     assert list(batch.errors) == list(bad)
     for k, sentence in bad.items():
         assert sentence in batch.errors[k]
@@ -135,7 +135,7 @@ def test_failures_of_born_radii_are_recorded(device):
     batch = plan.evaluate_batch(given, errors="record")
     assert list(batch.errors) == [1]
     assert_same_bits(batch[2], plan.evaluate(given[2]))
-    with pytest.raises(InputError, match="conformation 2 of 3: atom 7 and atom 9 stand at the same place"):
+    with pytest.raises(InputError, match="conformation 2 of 3: atom 7 and atom 9 are at the same position"):
         plan.evaluate_batch(given)
 
 
@@ -172,7 +172,9 @@ def test_a_molecule_may_spread_in_float32(device, distance):
     if distance > 500:
         there = Nonbond(atoms.moved(apart), all_pairs(atoms), solvent="vacuum", device=device).evaluate()
         np.testing.assert_array_equal(result.gradient, there.gradient)
-        with pytest.raises(InputError, match=r"^conformation 2 of 2: the positions span .* far more than the molecule"):
+        with pytest.raises(
+            InputError, match=r"^conformation 2 of 2: the positions span .* far more than those of the molecule"
+        ):
             plan.evaluate_batch(np.stack([atoms.positions, apart]))
 
 
@@ -202,7 +204,7 @@ def test_an_engine_offers_no_rung(table):
 
 
 def test_what_loses_updates_is_found_in_the_ladder_alone(device):
-    with pytest.raises(InputError, match=r"^unknown variant 'naive'; .*; pele_ocl.ladder runs the rungs"):
+    with pytest.raises(InputError, match=r"^unknown variant 'naive'; .*; use pele_ocl.ladder for the rungs"):
         Nonbond(ATOMS, PAIRS, variant="naive", device=device)
     plan = NonbondLadder(ATOMS, PAIRS, variant="naive", device=device)
     assert plan.evaluate().exact is False
@@ -214,7 +216,7 @@ def test_what_loses_updates_is_found_in_the_ladder_alone(device):
 
 
 def test_unknown_variants_are_refused(device):
-    with pytest.raises(InputError, match="unknown variant 'fast'; choose auto, rows, tiled; pele_ocl"):
+    with pytest.raises(InputError, match="unknown variant 'fast'; choose auto, rows, tiled; use pele_ocl"):
         Nonbond(ATOMS, PAIRS, variant="fast", device=device)
     with pytest.raises(InputError, match=r"unknown variant 'fast'; choose auto, sequential, .*, tiled$"):
         nonbond(ATOMS, PAIRS, variant="fast", device=device)

@@ -97,7 +97,7 @@ def test_words_of_reading_are_applied_as_to_a_path(universe):
         assert found.total == pytest.approx(wanted.total, abs=1e-3), words
     with pytest.raises(TypeError, match="did you mean 'forcefield'"):
         pele_ocl.energy(universe, forcefeld="amber14")
-    with pytest.raises(InputError, match=r"type Universe, is read at its own frame; leave out the number"):
+    with pytest.raises(InputError, match=r"type Universe is read at its current frame; leave out the number"):
         pele_ocl.energy(universe, model=2)
 
 
@@ -199,7 +199,7 @@ def test_one_ligand_alone_will_do_and_its_file_has_two_names(tmp_path):
     for words in ({"ligands": ion}, {"ligands": [ion]}, {"ligand_file": ion}, {"ligand_files": (ion,)}):
         assert len(pele_ocl.read(TRIALANINE, **words)) == 44
         assert len(pele_ocl.solvent(TRIALANINE, energy=False, **words).atoms) == 44
-    with pytest.raises(InputError, match="`ligands` and `ligand_file` are one keyword; give one of them"):
+    with pytest.raises(InputError, match="`ligands` and `ligand_file` are names of the same keyword; give one of them"):
         pele_ocl.energy(TRIALANINE, ligands=ion, ligand_file=ion)
     with pytest.raises(FormatError, match=r"gone.sdf: no such file"):
         pele_ocl.energy(TRIALANINE, ligand_file="gone.sdf")
@@ -222,7 +222,7 @@ def test_frames_and_poses_of_objects(universe):
     for poses in (universe, universe.select_atoms("resid 3")):
         found = pele_ocl.refine(TRIALANINE, poses, **few)
         assert found.positions[0] == pytest.approx(wanted, abs=1e-3)
-    with pytest.raises(InputError, match="has 10 atoms as poses; the complex has 33, its ligand 11"):
+    with pytest.raises(InputError, match="10 atoms; the complex has 33, its ligand 11"):
         pele_ocl.refine(TRIALANINE, universe.select_atoms("resid 2"), **few)
 
 
@@ -230,11 +230,11 @@ def test_what_is_no_molecule_is_refused_with_a_way_that_works(universe):
     app = pytest.importorskip("openmm.app")
     with pytest.raises(InputError, match=r"type PDBReader \(give its Universe\)"):
         pele_ocl.energy(universe.trajectory)
-    with pytest.raises(InputError, match=r"type Topology \(pele_ocl.from_openmm makes Atoms of a Topology"):
+    with pytest.raises(InputError, match=r"type Topology \(pele_ocl.from_openmm converts a Topology"):
         pele_ocl.minimize(app.PDBFile(str(TRIALANINE)).topology)
     with pytest.raises(InputError, match="the AtomGroup has no atoms"):
         pele_ocl.energy(universe.select_atoms("resname XXX"))
-    with pytest.raises(InputError, match=r"type Universe \(pele_ocl.read makes Atoms of it\)"):
+    with pytest.raises(InputError, match=r"type Universe \(pele_ocl.read reads it as Atoms\)"):
         pele_ocl.Energy(universe)
 
 
@@ -266,7 +266,7 @@ def test_a_group_is_a_selection(universe, tmp_path):
         pele_ocl.binding(some, universe.select_atoms("resid 1"))
     with pytest.raises(InputError, match="of a molecule of 33 atoms, and this one has 21"):
         pele_ocl.minimize(atoms.select("resid 2:3"), freeze=last)
-    with pytest.raises(InputError, match=r"`restrain` takes texts .*PositionalRestraint"):
+    with pytest.raises(InputError, match=r"`restrain` accepts selections .*PositionalRestraint"):
         pele_ocl.minimize(atoms, restrain=last)
 
 
@@ -321,7 +321,7 @@ def test_errors_of_models_can_be_raised(tmp_path):
     there[1, 1] = there[1, 0]
     pele_ocl.write_conformations(tmp_path / "two.pdb", atoms, there)
     assert list(pele_ocl.energy(tmp_path / "two.pdb", models="all").errors) == [1]
-    with pytest.raises(InputError, match="stand at the same place"):
+    with pytest.raises(InputError, match="are at the same position"):
         pele_ocl.energy(tmp_path / "two.pdb", models="all", errors="raise")
 
 
@@ -387,8 +387,8 @@ def test_which_frame_of_several_was_read_is_noted(mda):
     many.trajectory[1]
     for function, words in ((pele_ocl.energy, {}), (pele_ocl.binding, {"ligand": "resid 3"})):
         notes = function(many, **words).to_json()["notes"]
-        assert any("the present one, 1, of its 3 frames was read" in each for each in notes), notes
-        assert any("`trajectory` takes all frames" in each for each in notes)
+        assert any("the current one, 1, of its 3 frames was read" in each for each in notes), notes
+        assert any("`trajectory` uses all frames" in each for each in notes)
         notes = function(many, trajectory=many, **words).to_json()["notes"]
         assert not any("frames was read" in each for each in notes), notes
     assert not any("frames was read" in each for each in pele_ocl.read(_many(mda, 1)).notes)
@@ -443,12 +443,14 @@ def test_some_frames_of_a_trajectory_of_mdanalysis(mda):
 
 
 def test_sentences_about_objects_and_files_in_other_places(universe):
-    with pytest.raises(pele_ocl.ParameterError, match=r"universe has no hydrogen atoms.*; pele_ocl.prepare of it adds"):
+    with pytest.raises(pele_ocl.ParameterError, match=r"universe has no hydrogen atoms.*; pele_ocl.prepare adds"):
         pele_ocl.energy(universe.select_atoms("not element H"))
     with pytest.raises(TypeError, match="did you mean 'ligands'"):
         pele_ocl.simulate(TRIALANINE, ligand="x.sdf")
     for path, word in (("pb.csv", "output"), ("a/lig.sdf", "ligands"), ("run.nc", "trajectory")):
-        with pytest.raises(TypeError, match=rf"takes the ligand there, .*; name the file, {word}='{path}'"):
+        with pytest.raises(
+            TypeError, match=rf"expects the ligand at this position, .*; pass the file as {word}='{path}'"
+        ):
             pele_ocl.binding(universe, path, "resid 2")
     long = "/" + "folder/" * 20
     with pytest.raises(TypeError, match=r"trajectory='/folder.*\.\.\..*/run.nc' to read it"):

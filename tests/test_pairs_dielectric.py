@@ -85,5 +85,5 @@ def test_the_hexapeptide():
 
 
 def test_labels_are_needed():
-    with pytest.raises(InputError, match="VDGBNP go by residue and atom names, which these atoms do not have"):
+    with pytest.raises(InputError, match="VDGBNP need residue and atom names, which these atoms do not have"):
         internal_dielectrics(Atoms(np.zeros((1, 3)), [0.0]))

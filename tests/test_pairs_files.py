@@ -95,14 +95,14 @@ def test_atoms_may_count_from_one(write):
     path = write("1 2\n4 3\n")
     assert_same(read_pairs(path, 4, base=1), PairList(4, [0, 3], [1, 2]))
     with pytest.raises(
-        FormatError, match=r"pairs.txt:2: the pair of atom 4 and atom 3 names no atom with 4; .* 0 to 3"
+        FormatError, match=r"pairs.txt:2: the pair of atom 4 and atom 3 has no atom with the index 4; .* 0 to 3"
     ):
         read_pairs(path, 4)
     with pytest.raises(
-        FormatError, match=r":1: the pair of atom 0 and atom 1 names no atom with 0; the atoms are 1 to"
+        FormatError, match=r":1: the pair of atom 0 and atom 1 has no atom with the index 0; the atoms are 1 to"
     ):
         read_pairs(write("0 1"), 4, base=1)
-    with pytest.raises(InputError, match="base is 2; the first atom of a file has the number 0 or 1"):
+    with pytest.raises(InputError, match="base is 2; the first atom of a file has the index 0 or 1"):
         read_pairs(path, 4, base=2)
 
 
@@ -121,7 +121,7 @@ def test_atoms_may_count_from_one(write):
         ("0 1 x 1\n", ":1: sigma2 is 'x'; expected a finite number"),
         ("0 1 1 nan\n", ":1: charge_products is 'nan'; expected a finite number"),
         ("# c\n0 1\n\n3 3\n", ":4: atom 3 is paired with itself; remove the pair"),
-        ("0 1\n1 4\n", ":2: the pair of atom 1 and atom 4 names no atom with 4; the atoms are 0 to 3"),
+        ("0 1\n1 4\n", ":2: the pair of atom 1 and atom 4 has no atom with the index 4; the atoms are 0 to 3"),
         ("0 1\n# c\n2 3\n1 0\n", ":4: the pair of atom 1 and atom 0 is the same as pair number 1; remove one"),
         ("first one_four\n0 1\n", ": has no 'second'; a list of pairs needs the indices first and second"),
         ("0 1 -2 1\n", ": sigma2 of pairs[0] is -2; a square cannot be negative"),
@@ -202,7 +202,7 @@ def test_files_that_are_none(suffix, tmp_path):
     with pytest.raises(FormatError, match="no such file"):
         read_pairs(tmp_path / f"none{suffix}", 4)
     (tmp_path / f"folder{suffix}").mkdir()
-    with pytest.raises(FormatError, match="a folder; name a file in it"):
+    with pytest.raises(FormatError, match="a folder; give a file in it"):
         read_pairs(tmp_path / f"folder{suffix}", 4)
 
 
@@ -255,7 +255,7 @@ def test_atoms_are_found_by_name(suffix, tmp_path):
         assert order[found.second].tolist() == listed.second.tolist()
         assert "2 atoms are in another order" in notes[0]
     else:
-        with pytest.raises(FormatError, match="written for atoms of other names or in another order"):
+        with pytest.raises(FormatError, match="written for atoms with other names or in another order"):
             read_pairs(path, len(atoms), labels=other)
     if suffix in (".h5", ".npz"):
         names = atoms.labels.names.copy()

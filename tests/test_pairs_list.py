@@ -48,9 +48,15 @@ def test_arrays_are_copies_that_nobody_can_write_to():
     [
         (([0, 1], [1]), "first has 2 atoms and second 1; a pair needs one of each"),
         (([0, 2], [1, 2]), "pairs[1]: atom 2 is paired with itself; remove the pair"),
-        (([0], [6]), "pairs[0]: the pair of atom 0 and atom 6 names no atom with 6; the atoms are 0 to 5"),
-        (([0, -1], [5, 3]), "pairs[1]: the pair of atom -1 and atom 3 names no atom with -1; the atoms are 0 to 5"),
-        (([0, 2**40], [5, 3]), "pairs[1]: the pair of atom 1099511627776 and atom 3 names no atom with 1099511627776"),
+        (([0], [6]), "pairs[0]: the pair of atom 0 and atom 6 has no atom with the index 6; the atoms are 0 to 5"),
+        (
+            ([0, -1], [5, 3]),
+            "pairs[1]: the pair of atom -1 and atom 3 has no atom with the index -1; the atoms are 0 to 5",
+        ),
+        (
+            ([0, 2**40], [5, 3]),
+            "pairs[1]: the pair of atom 1099511627776 and atom 3 has no atom with the index 1099511627776",
+        ),
         (([0, 1, 0], [1, 2, 1]), "pairs[2]: the pair of atom 0 and atom 1 is the same as pair number 1; remove one"),
         (([0, 1, 2], [1, 2, 1]), "pairs[2]: the pair of atom 2 and atom 1 is the same as pair number 2; remove one"),
         (([0.0], [1.0]), "first contains float64 values; indices are whole numbers"),
@@ -70,7 +76,7 @@ def test_wrong_lists_are_refused_in_a_sentence(arguments, message):
 def test_messages_name_atoms_that_have_labels():
     with pytest.raises(InputError, match=r"atom 1 \(A:ALA1:CA\) is paired with itself"):
         PairList(6, [1], [1], labels=LABELS)
-    with pytest.raises(InputError, match=r"pair of atom 5 \(A:GLY2:CA\) and atom 9 names no atom with 9"):
+    with pytest.raises(InputError, match=r"pair of atom 5 \(A:GLY2:CA\) and atom 9 has no atom with the index 9"):
         PairList(6, [5], [9], labels=LABELS)
 
 
@@ -96,7 +102,7 @@ def test_no_pairs_have_no_pieces():
 
 @pytest.mark.parametrize("most", [0, -1])
 def test_pieces_hold_at_least_one_pair(most):
-    with pytest.raises(InputError, match=f"pieces of {most} pairs were asked for"):
+    with pytest.raises(InputError, match=f"the size of pieces is {most}; expected at least 1"):
         next(a_list().chunks(most))
 
 

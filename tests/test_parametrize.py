@@ -161,9 +161,11 @@ def test_a_file_of_its_own_gives_a_molecule_in_any_order_its_parameters(written)
         found = other.parametrize(str(file)).with_radii("openmm-obc")
         assert_same(energies(atoms), energies(found), 2e-3)  # equal atoms of an improper stand in another order
         assert np.allclose(found.charges, atoms.charges[order])
-    with pytest.raises(ParameterError, match=r"has the parameters of another molecule than the SMILES CCO: it has 6 C"):
+    with pytest.raises(
+        ParameterError, match=r"contains the parameters of a molecule other than the SMILES CCO: it has 6 C"
+    ):
         Ligand.from_smiles(ETHANOL).parametrize(str(template))
-    with pytest.raises(InputError, match="no such file; name the file of the molecule's parameters"):
+    with pytest.raises(InputError, match="no such file; give the file with the molecule's parameters"):
         ligand.parametrize("none.xml")
 
 
@@ -267,13 +269,13 @@ def test_one_file_and_what_is_refused(tmp_path):
     assert "<Residue" in (tmp_path / "l.xml").read_text()
     with pytest.raises(FormatError, match="the same file as the input"):
         pele_ocl.parametrize(path, output=path)
-    with pytest.raises(InputError, match="one file has room for one molecule, and there are 2"):
+    with pytest.raises(InputError, match="a single file contains one molecule, but there are 2"):
         pele_ocl.parametrize([path, ETHANOL], output=tmp_path / "two.xml")
     with pytest.raises(FormatError, match=r"end in \.xml, \.prmtop"):
         pele_ocl.parametrize(path, output=tmp_path / "l.txt")
     with pytest.raises(InputError, match="forcefield is 'opls'; choose 'gaff2' or 'gaff', one of OpenFF"):
         pele_ocl.parametrize(path, "opls")
-    with pytest.raises(InputError, match="no molecule was given"):
+    with pytest.raises(InputError, match="no molecule is given"):
         pele_ocl.parametrize([])
     with pytest.raises(FormatError, match=r"none\.sdf: no such file"):
         pele_ocl.parametrize([path, "none.sdf"], output=tmp_path / "many", errors="record")
@@ -314,7 +316,7 @@ def hostile():
     yield made("[Zn+2].CC(=O)[O-]", "zinc"), "is Zn"
     yield made("C[CH2]", "radical"), "unpaired electron|are missing"
     yield made("CC[NH3+].[Cl-]", "salt"), "2 molecules"
-    yield block(flat, "flat"), "drawing in two dimensions"
+    yield block(flat, "flat"), "two-dimensional drawing"
     yield block(Chem.RemoveHs(good), "bare"), "6 hydrogens are missing"
     yield block(long, "long"), "has no positions|400 at most"
     yield "", "has no|is not a molecule|cannot be read"
@@ -365,7 +367,7 @@ def test_a_run_goes_on(tmp_path):
     assert [record["name"] for record in again.records] == [record["name"] for record in first.records]
     assert shares[-1] == 1
     assert again.table()["formula"].tolist() == ["C2H6O", "C7H9N2+", "C2H6"]
-    with pytest.raises(FormatError, match="was made with other settings"):
+    with pytest.raises(FormatError, match="was written with other settings"):
         pele_ocl.parametrize(path, "gaff", output=tmp_path / "out", resume=True)
 
 
@@ -404,7 +406,7 @@ def test_complexes_with_a_receptor(tmp_path):
     together = pele_ocl.energy((receptor + made.moved(made.positions + 20).parametrize()).with_radii("mbondi2")).energy
     for name in ("bond", "angle", "torsion", "lennard_jones", "coulomb", "nonpolar", "total"):
         assert topology[name] == pytest.approx(together[name], abs=2e-3), name
-    with pytest.raises(InputError, match="`receptor` goes into complexes in a folder"):
+    with pytest.raises(InputError, match="`receptor` is written in complexes to a folder"):
         pele_ocl.parametrize(made, receptor=receptor)
 
 
@@ -449,7 +451,7 @@ def test_waiting_ends_at_the_limit_of_time(folder):
     kept = cache.entry(ligand.smiles, "gaff2", "gas", antechamber.version())
     with (
         cache.held(kept, "the first"),
-        pytest.raises(ParameterError, match="was given up at the limit of time, while another process computes it"),
+        pytest.raises(ParameterError, match="was stopped at the time limit while another process computed it"),
     ):
         ligand.parametrize(limit=0.2)
 
@@ -634,7 +636,7 @@ def test_the_example_is_what_a_structure_and_its_ligand_give(tmp_path, monkeypat
     for folder_of in ("b", "c"):
         assert (Path(folder_of) / "report_1").read_bytes() == result.reports[0].read_bytes()
     again = run("explore", "complex.pdb", "--ligand-file", "ligand.sdf", "-o", "b", "--preset", "out_in", code=1)
-    assert "is the control file of another run; name another folder by --output" in again.stderr
+    assert "is the control file of another run; choose another folder with --output" in again.stderr
 
 
 @needs_programs
@@ -669,11 +671,11 @@ def test_ligands_get_a_chain_and_names_of_their_own(tmp_path):
 def test_structures_that_cannot_be_explored(tmp_path):
     structure, control = EXAMPLE / "complex.pdb", EXAMPLE / "pele.conf"
     for words, sentence in (
-        ({}, "name the file of the molecule that is explored by `ligands`"),
-        ({"ligands": [HEXAPEPTIDE]}, "a peptide is explored by a control file whose selectionToPerturb"),
+        ({}, "give the file of the ligand as `ligands`"),
+        ({"ligands": [HEXAPEPTIDE]}, ".sdf. For a peptide, use a control file whose selectionToPerturb"),
         ({"ligands": ["none.sdf"]}, "none.sdf"),
         ({"ligands": ["a.sdf"], "preset": "site_finder"}, "induced_fit_fast"),
-        ({"ligands": ["a.sdf"], "complexes": [structure]}, "`complexes` are of a control file"),
+        ({"ligands": ["a.sdf"], "complexes": [structure]}, "`complexes` need a control file"),
     ):
         with pytest.raises((InputError, FormatError), match=re.escape(sentence)):
             pele_ocl.explore(structure, output=tmp_path / "out", **words)
@@ -771,5 +773,5 @@ def test_phosphorylated_residues_of_other_force_fields_have_a_way(tmp_path):
     path = tmp_path / "p.pdb"
     protein[40] = f"{protein[40][:12]} P  {protein[40][16:76]} P"
     path.write_text("\n".join([*protein, "END", ""]))
-    with pytest.raises(ParameterError, match=r"amber14 has no residue TPO.*take the built-in force field"):
+    with pytest.raises(ParameterError, match=r"amber14 has no residue TPO.*use the built-in force field"):
         read(path, "amber14")

@@ -663,7 +663,7 @@ def test_one_call_gives_what_a_plan_gives():
 
 @pytest.mark.parametrize(
     ("way", "degree", "sentence"),
-    [("balls", 0, "the way of a surface is 'balls'; choose"), ("splines", 5, "of degree 5 is computed by no code")],
+    [("balls", 0, "the way of a surface is 'balls'; choose"), ("splines", 5, "of degree 5 is not implemented")],
 )
 def test_a_surface_that_no_code_computes_is_refused(way, degree, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -956,7 +956,7 @@ def test_focused_grids_in_company():
 def test_conformations_that_do_not_fit_are_named():
     run = PoissonBoltzmann(random_molecule(), spacing=1.0)
     frames = np.array([run.solute.positions, 5 * run.solute.positions])
-    with pytest.raises(InputError, match="conformation 2 of 2: a grid does not hold the whole molecule"):
+    with pytest.raises(InputError, match="conformation 2 of 2: a grid does not enclose the molecule"):
         run.solve_frames(frames)
     with pytest.raises(InputError, match=r"conformations have shape \(12, 3\); expected \(m, 12, 3\)"):
         run.solve_frames(frames[0])
@@ -991,7 +991,7 @@ def test_parts_of_the_equation_as_maps():
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
-    [(-0.5, "-0.5, which cannot be"), (1.5, "1.5; shares are from 0 to 1"), (np.nan, "not finite numbers")],
+    [(-0.5, "-0.5, which is impossible"), (1.5, "1.5; expected 0 to 1"), (np.nan, "not finite numbers")],
 )  # fmt: skip
 def test_access_is_a_share(values, sentence):
     with pytest.raises(InputError, match=sentence):
@@ -1029,7 +1029,7 @@ def test_grids_of_apbs():
     grids = focusing_grids([65] * 3, [50] * 3, [12] * 3, [0] * 3, [0] * 3)
     assert len(grids) == 3
     assert grids[1].spacing[0] == pytest.approx(np.sqrt(50 * 12) / 64)
-    with pytest.raises(InputError, match="does not lie inside"):
+    with pytest.raises(InputError, match="is not inside"):
         focusing_grids([65] * 3, [50] * 3, [12] * 3, [0] * 3, [22, 0, 0])
     around = grid_around(PBSolute.of(random_molecule()), 0.5, 10.0)
     assert all((n - 1) % 16 == 0 for n in around.shape)
@@ -1047,22 +1047,22 @@ def test_grids_of_apbs():
         (lambda: PoissonBoltzmann(ION, radii=[-1.0]), "a radius is negative"),
         (lambda: PoissonBoltzmann(ION, radii=[1.0, 2.0]), "radii have shape"),
         (lambda: PoissonBoltzmann(ION, solver="fft"), "solver is 'fft'; choose"),
-        (lambda: PoissonBoltzmann(ION, grids=[]), "a grid to solve"),
+        (lambda: PoissonBoltzmann(ION, grids=[]), "a grid "),
         (lambda: PoissonBoltzmann(ION, grids=Grid([0, 0, 0], 1, [4, 65, 65])), "4 x 65 x 65 points is too small"),
-        (lambda: PoissonBoltzmann(ION, grids=grid_at([0] * 3, 0.25, [33] * 3)), "does not hold the whole molecule"),
+        (lambda: PoissonBoltzmann(ION, grids=grid_at([0] * 3, 0.25, [33] * 3)), "does not enclose the molecule"),
         (
             lambda: PoissonBoltzmann(
                 ION, PBModel(probe=0, charges="spl4"), radii=[1.0], grids=grid_at([0] * 3, 1.2, [5] * 3)
             ),
-            "does not hold the whole molecule",
+            "does not enclose the molecule",
         ),
         (
             lambda: PoissonBoltzmann(ION, grids=grid_at([50, 0, 0], 0.25, [33] * 3), reaction=False),
-            "no atom lies inside the outermost grid",
+            "no atom is inside the outermost grid",
         ),
         (
             lambda: PoissonBoltzmann(ION, grids=[grid_at([0] * 3, 0.5, [65] * 3), grid_at([0] * 3, 1, [65] * 3)]),
-            "does not lie inside the grid before it",
+            "is not inside the previous one",
         ),
         (lambda: PoissonBoltzmann(ION, spacing=0), "spacing is 0"),
         (lambda: PoissonBoltzmann(ION).solve([[0, 0, 0], [1, 1, 1]]), "positions have shape"),
@@ -1101,7 +1101,9 @@ def test_a_potential_that_is_no_number_is_refused(rows):
     atoms = Atoms([[0, 0, 0], [2.28, -0.61, 1.36]], [1.0, 1e200], gb_radii=[1.5] * 2)
     model = PBModel(1, 4.0, SALT, equation="nonlinear", probe=0.0, boundary="zero")
     run = PoissonBoltzmann(atoms, model, grids=grid_at([0] * 3, 2.0, [17] * 3), reaction=False, max_iterations=300)
-    with pytest.raises(PeleError, match=r"^conformation 2 of 2: the solver mgcg came to numbers that are not finite"):
+    with pytest.raises(
+        PeleError, match=r"^conformation 2 of 2: the solver mgcg diverged to numbers that are not finite"
+    ):
         run.solve_frames(np.array([10 * atoms.positions, atoms.positions]), rows=rows)
 
 

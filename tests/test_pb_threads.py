@@ -173,9 +173,9 @@ def test_an_error_while_another_thread_has_the_turn(device, monkeypatch):
         raise ZeroDivisionError
 
     turns = Turns()
-    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+    with turns, Queue(device, "float32", profile=False).independent_queue(turns) as queue:
         buffer = queue.send(np.arange(5))
-        monkeypatch.setattr(Queue, "has_come", fail)
+        monkeypatch.setattr(Queue, "is_complete", fail)
         with pytest.raises(ZeroDivisionError):
             queue.download(buffer, 5)
         monkeypatch.undo()

@@ -68,9 +68,7 @@ def test_solvents_are_pele_s(control):
     assert (found.gb, found.notes) == ("vdgbnp", ())
     found = read_control(control('"OBC"', '"SGBNP"'))
     assert found.gb == "sgbnp"
-    assert found.notes == (
-        f"{found.path}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out",
-    )
+    assert found.notes == (f"{found.path}: the penalty of ion pairs in SGBNP, whose table is not public, is left out",)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,7 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
 @pytest.mark.parametrize(
     ("change", "to", "message"),
     [
-        ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is none of OBC, VACUUM, VDGBNP, SGBNP"),
+        ('"OBC"', '"PBSA"', "pele.conf: the solventType 'PBSA' is not one of OBC, VACUUM, VDGBNP, SGBNP"),
         (
             "0.250",
             '"$IONS"',
@@ -102,7 +100,7 @@ def test_words_stand_for_values_or_for_settings(control, change, to):
         (
             '"AMBER99sb",',
             '"AMBER99sb"',
-            "pele.conf:8: the control file is broken (Expecting ',' delimiter)",
+            "pele.conf:8: the control file is damaged (Expecting ',' delimiter)",
         ),
         (
             '"Initialization"',
@@ -143,7 +141,7 @@ def test_a_control_file_stands_for_options(control):
         ),
         ("complex.pdb", "absent.pdb", "its structure absent.pdb does not exist; give one: IN --pele-conf"),
         ('{ "path" : "complex.pdb" }', '{ "path" : "a.pdb" }, { "path" : "b.pdb" }', "names 2 files of one complex"),
-        ('"AMBER99sb"', '"OPLS2005"', "unknown force field 'OPLS2005' in what was given"),
+        ('"AMBER99sb"', '"OPLS2005"', "unknown force field 'OPLS2005'"),
     ],
 )
 def test_what_a_control_file_does_not_settle(control, change, to, message):
@@ -185,5 +183,5 @@ def test_the_solvent_of_the_file_is_taken(tmp_path):
     assert report["gradient"]["holds_radii"]
     text = run("energy", *words).stdout
     assert "Solvent       vdgbnp, radii sgb" in text
-    assert "Born radii and surface held" in text
+    assert "at fixed Born radii and surface" in text
     assert "needs the SGB parameters of templates" in error_of("energy", HEXAPEPTIDE, "--gb", "vdgbnp")

@@ -85,7 +85,7 @@ def test_atoms_of_trajectories_are_found_by_name(folder):
     path.write_text(exchanged(text, slice(1, None)))
     poses = binding(folder, code=1)["poses"]
     assert poses[:4] == [{**pose, "rank": new["rank"]} for pose, new in zip(wanted, poses[:4], strict=False)]
-    assert "is in the place of model 1's" in poses[4]["error"]
+    assert "is in the position of model 1's" in poses[4]["error"]
 
 
 def test_a_run_is_found_in_its_folders(folder):
@@ -185,7 +185,7 @@ def test_a_clash_does_not_rank_first(folder):
         ours, exact = ([pose[name] for pose in found["poses"]] for found in (single, double))
         assert ours == pytest.approx(exact, abs=0.5)
     assert double["poses"][1]["total"] > 1e6
-    assert single["notes"] == ["atoms are on top of each other in 1 pose, with energies to match"]
+    assert single["notes"] == ["atoms overlap in 1 pose, with very large energies"]
 
 
 def test_a_walker_that_cannot_be_read_is_one_row(folder):
@@ -195,7 +195,7 @@ def test_a_walker_that_cannot_be_read_is_one_row(folder):
     assert (found["n_poses"], found["n_failed"]) == (4, 1)
     assert found["poses"][-1]["error"].startswith(str(folder / "1" / "trajectory_1.pdb"))
     note = run("rescore", folder, "--ligand", LIGAND, code=1).stderr
-    assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are taken" in note
+    assert "report_2 has 1 rows, its trajectory 2 models; the first 1 are used" in note
 
 
 def test_runs_go_on_and_shards_merge(folder, tmp_path, monkeypatch):
@@ -274,7 +274,7 @@ def test_the_control_file_beside_a_report_comes_first(folder, tmp_path):
     given = binding(folder, "--pele-conf", folder / "pele.conf")
     assert given["settings"]["ionic_strength"] == 0.1
     (folder / "1" / "originalControlFile_1.conf").write_text(CONTROL.replace("0.250", "0.100"))
-    assert "originalControlFile_1.conf: its ionic strength is not that of" in error_of("rescore", folder)
+    assert "originalControlFile_1.conf: its ionic strength differs from" in error_of("rescore", folder)
     words = ("--pele-conf", folder / "pele.conf", "--json")
     perturbed = run("rescore", folder, *words, code=1).stderr  # by which the ligand is named, too
     assert "chain L M" in perturbed
@@ -375,10 +375,10 @@ def test_mistakes_are_sentences(folder):
     assert "is not a folder" in error_of(*words, folder / "pele.conf")
     conf = folder / "pele.conf"
     conf.write_text(conf.read_text().replace("selectionToPerturb", "nothing"))
-    assert "names no chains in selectionToPerturb; give the ligand by --ligand" in error_of("rescore", folder)
+    assert "has no chains in selectionToPerturb; give the ligand as --ligand" in error_of("rescore", folder)
     (folder / "second.conf").write_text(CONTROL)
     (folder / "pele.conf").rename(folder / "first.conf")
-    assert "contains 2 files .conf; expected one by the name pele.conf" in error_of("rescore", folder)
+    assert "contains 2 files .conf; expected one with the name pele.conf" in error_of("rescore", folder)
 
 
 @needs_samples

@@ -70,8 +70,8 @@ def test_a_spike_does_not_take_all_colours():
     texts = [text.get_text() for text in figure.texts]
     assert texts[0] == "A plane and a spike"
     assert texts[1] == (
-        "The whole map spans \N{MINUS SIGN}15 to 1,000,000 kcal/mol/e; the colours end at ±20, beyond which lie 0.3% "
-        "of these slices.\nLines: 0 (thick), ±1, ±4, ±10."
+        "The whole map spans \N{MINUS SIGN}15 to 1,000,000 kcal/mol/e; colours are clipped at ±20, beyond which lie "
+        "0.3% of these slices.\nLines: 0 (thick), ±1, ±4, ±10."
     )
     assert figure.axes[3].get_ylabel() == "kcal/mol/e"
 
@@ -81,7 +81,7 @@ def test_what_is_nowhere_below_zero_has_colours_from_zero():
     figure = _figure(Map(map_.grid, np.abs(map_.values), "kcal/mol/e"))
     image_ = figure.axes[0].images[0]
     assert (image_.get_clim()[0], image_.get_cmap().name) == (0, "Blues")
-    assert figure.texts[1].get_text().endswith("the colours end at 20, beyond which lie 0.3% of these slices.\n"
+    assert figure.texts[1].get_text().endswith("colours are clipped at 20, beyond which lie 0.3% of these slices.\n"
                                                "Lines: 1, 4, 10.")  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def test_a_bad_member_is_recorded_and_the_others_are_right(kind, device, precisi
     conformations[6, 3] = [0, 0, 1e6]
     batch = plan.evaluate_batch(conformations, errors="record")
     assert list(batch.errors) == [2, 5, 6]
-    assert batch.errors[2].startswith("atom 0 and atom 30 stand at the same place")
+    assert batch.errors[2].startswith("atom 0 and atom 30 are at the same position")
     assert "of atom 7 is" in batch.errors[5]
     assert "span" in batch.errors[6]
     for k, result in enumerate(expected):
@@ -193,7 +193,7 @@ def test_any_order_of_calls_gives_the_same_bits(kind, device, precision, monkeyp
         elif call == 2:
             assert_same_bits(plan.evaluate_batch(bad, errors="record")[6], expected[6])
         elif call == 3:
-            with pytest.raises(InputError, match="at the same place"):
+            with pytest.raises(InputError, match="at the same position"):
                 plan.evaluate(bad[4])
         else:
             plan.repeat(1)

@@ -186,7 +186,7 @@ def test_a_pose_that_cannot_be_taken_leaves_the_others(tmp_path):
         "good": v2000(elements, bonds, x + 1),
         "hydrogens are missing": v2000(*heavy),
         "1 C too few, 1 N too many": v2000(other, bonds, x),
-        "a drawing in two dimensions": v2000(elements, bonds, x * [1, 1, 0], dimension="2D"),
+        "a two-dimensional drawing": v2000(elements, bonds, x * [1, 1, 0], dimension="2D"),
         "position that is not a number": v2000(elements, bonds, x).replace("1.3900", "   nan", 1),
         "would be": v2000(elements, bonds, x * 3),
         "ends early": "".join(ended) + "M  END\n$$$$\n",
@@ -206,7 +206,7 @@ def test_a_pose_that_cannot_be_taken_leaves_the_others(tmp_path):
             assert reason in found.errors[k]
             assert np.isnan(found.positions[k]).all()
     path.write_text("".join(list(texts.values())[1:]))
-    with pytest.raises(FormatError, match=r"molecule 1: hydrogens are missing.*\(8 more fail, too\)"):
+    with pytest.raises(FormatError, match=r"molecule 1: hydrogens are missing.*\(8 more also fail\)"):
         read_poses(path, ligand)
 
 
@@ -219,7 +219,9 @@ def test_an_atom_that_does_not_match_is_named(tmp_path):
     ether = [(0, 2), (1, 2), (0, 3), (0, 4), (0, 5), (1, 6), (1, 7), (1, 8)]
     x = np.random.default_rng(0).normal(size=(9, 3))
     (tmp_path / "ether.sdf").write_text(v2000(ethanol[0], ether, x))
-    with pytest.raises(FormatError, match="no atom there is bonded as L:LIG1:C1 is, C with C, H, H, H around it"):
+    with pytest.raises(
+        FormatError, match="no atom of it has the same bonds as L:LIG1:C1 is, C with C, H, H, H around it"
+    ):
         read_poses(tmp_path / "ether.sdf", molecule(*ethanol, x))
 
 

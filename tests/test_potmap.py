@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -22,7 +23,7 @@ from pele_ocl.potmap.bins import BinGrid, Bins
 from pele_ocl.potmap.blocking import Blocking
 from pele_ocl.potmap.computing import estimate_seconds, middle_part, potmap_models
 from pele_ocl.potmap.problem import RUN
-from pele_ocl.potmap.slabs import MapSlab, Scratch
+from pele_ocl.potmap.slabs import MapSlab, RemainingSlabs, Scratch
 from pele_ocl.potmap.variants import blocked
 from pele_ocl.reference import potmap as reference
 from pele_ocl.units import COULOMB_KCAL_A, POTENTIAL_UNITS, potential_factor
@@ -573,9 +574,9 @@ def test_statistics_over_models(device, precision):
         assert summed.maps[name].unit == "mV"
         assert summed.maps[name].values.dtype == precision
         assert relative(summed.maps[name].values, values) < MAP[precision]
-    with pytest.raises(InputError, match="no models were given"):
+    with pytest.raises(InputError, match="no models are given"):
         potmap_models([], grid)
-    with pytest.raises(InputError, match="the field of many models is not summed up"):
+    with pytest.raises(InputError, match="the field cannot be averaged over models"):
         potmap_models(models, grid, field=True)
 
 
@@ -616,8 +617,7 @@ def test_a_point_on_an_atom(device, precision, variant):
         potmap(atoms, grid, **options)
     assert str(error.value) == (
         "grid point (2, 2, 3) at 1, 2, 3 A is at the position of atom 1, where the potential is infinite; choose "
-        "another spacing "
-        "or origin, or give points near atoms the potential of a minimum distance (`min_distance=1`, say)"
+        "another spacing or origin, or a minimum distance, such as `min_distance=1`"
     )
     clamped = potmap(atoms, grid, min_distance=0.5, **options).map.values
     cutoff = 12.0 if variant == "cutoff" else None
@@ -640,9 +640,9 @@ def test_a_point_on_an_atom(device, precision, variant):
         ({"temperature": 0, "ionic_strength": 0.1}, "the temperature must be positive, in K; not 0"),
         ({"kappa": -0.1}, "kappa is -0.1; expected a finite number of at least 0"),
         ({"dielectric": -1}, "the dielectric is -1; it must be positive"),
-        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number of mol/L, 0 to 20"),
+        ({"ionic_strength": -1}, "ionic_strength is -1; expected a number in mol/L, 0 to 20"),
         ({"device": []}, "the list of devices is empty"),
-        ({"smooth": True}, '`cutoff` and `smooth` belong to `method="cutoff"`'),
+        ({"smooth": True}, '`cutoff` and `smooth` need `method="cutoff"`'),
     ],
 )
 def test_what_is_refused(options, message):
@@ -658,9 +658,32 @@ def test_a_field_is_refused_if_the_variant_that_auto_takes_computes_none(monkeyp
 
 
 def test_no_atoms():
-    with pytest.raises(InputError, match="a potential map needs at least one atom; there is none"):
+    with pytest.raises(InputError, match="a potential map needs at least one atom; it has none"):
         potmap(Atoms(positions=np.empty((0, 3)), charges=[]), Grid((0, 0, 0), 1, (2, 2, 2)))
 
 
 def test_auto():
     assert (choose_variant("direct"), choose_variant("cutoff")) == ("blocked", "cutoff")
+
+
+def test_a_device_that_fails_stops_one_that_is_waited_for_first(monkeypatch):
+    """The error is raised without computing the rest of the map."""
+    failed = threading.Event()
+
+    def compute(part: plan.DeviceMap, work: RemainingSlabs, number: int) -> float:
+        if number == 1:
+            failed.set()
+            raise ZeroDivisionError
+        assert failed.wait(60)
+        end = time.monotonic() + 60
+        while not work.stopped and time.monotonic() < end:
+            time.sleep(0.01)
+        stopped.append(work.take(number, 1) is None)
+        return 0.0
+
+    stopped = list[bool]()
+    monkeypatch.setattr(plan.DeviceMap, "compute", compute)
+    atoms, grid = random_atoms(20), Grid([-9.0, -9.0, -9.0], 2.0, (10, 10, 10))
+    with pytest.raises(ZeroDivisionError):
+        potmap(atoms, grid, device=[DEVICES[0], DEVICES[0]], method="direct", min_distance=0.1)
+    assert stopped == [True]

@@ -1,6 +1,7 @@
 """Maps by a mesh: accuracy, its measure, the transforms, and what is refused."""
 
 import gc
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -106,6 +107,22 @@ def test_large_reads_come_in_parts_without_their_padding(device, precision):
         read_without_padding(queue, found, buffer, 5, (6, 8), at_once)
         assert np.array_equal(found, slices[:, :5, :6])
         assert len(queue.device.staging) == n_arrays
+
+
+def test_a_host_array_is_not_read_into_before_it_is_copied(device, monkeypatch):
+    """With few arrays and slow copies, the next reads wait."""
+    queue, own, n_arrays = Queue(get_device(device), "float32"), Queue.wait, 2
+    slices = np.random.default_rng(0).normal(size=(5 * n_arrays, 6, 8)).astype(np.float32)
+    buffer = queue.upload(slices.ravel())
+
+    def wait(queue: Queue, event: object) -> None:
+        own(queue, event)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(Queue, "wait", wait)
+    found = np.empty((len(slices), 5, 6), np.float32)
+    read_without_padding(queue, found, buffer, 0, (6, 8), 1)
+    np.testing.assert_array_equal(found, slices[:, :5, :6])
 
 
 def test_large_reads_of_one_precision_after_another(device):
@@ -249,11 +266,11 @@ def test_error_on_the_device_is_that_of_the_host(ubiquitin, odd_grid, monkeypatc
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (dict(method="mesh", distance_dependent=True), "no dielectric"),
+        (dict(method="mesh", distance_dependent=True), "no distance-dependent dielectric"),
         (dict(method="mesh", min_distance=1.0), "no minimum distance"),
-        (dict(method="mesh", accuracy=1e-7), "may be 1e-06 to 0.1"),
-        (dict(method="mesh", accuracy=float("nan")), "may be 1e-06 to 0.1"),
-        (dict(method="direct", accuracy=1e-3), "an accuracy is of the methods msm, mesh and auto, not of direct"),
+        (dict(method="mesh", accuracy=1e-7), "can be 1e-06 to 0.1"),
+        (dict(method="mesh", accuracy=float("nan")), "can be 1e-06 to 0.1"),
+        (dict(method="direct", accuracy=1e-3), "an accuracy applies to the methods msm, mesh and auto, not to direct"),
         (dict(method="mesh", variant="blocked"), "has no variant"),
     ],
 )
@@ -265,7 +282,7 @@ def test_what_is_refused(ubiquitin, odd_grid, options, words):
 @pytest.mark.parametrize("away", [1e4, 1e9])
 def test_a_mesh_that_is_too_large_is_refused(ubiquitin, away):
     grid = Grid(ubiquitin.positions.mean(axis=0) + np.array([away, 0, away]), 1.0, (5, 4, 3))
-    with pytest.raises(InputError, match="mesh has no room for nodes around all atoms and points"):
+    with pytest.raises(InputError, match="mesh has not enough nodes for all atoms and points"):
         potmap(ubiquitin, grid, method="mesh")
     assert potmap(ubiquitin, grid, method="auto").method == "direct"
 

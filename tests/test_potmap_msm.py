@@ -249,9 +249,9 @@ def test_far_from_a_neutral_molecule_the_error_says_what_is_left(ubiquitin):
     ("options", "words"),
     [
         (dict(kappa=0.1), "msm has no salt; choose the method mesh or direct"),
-        (dict(distance_dependent=True), "no dielectric that depends on the distance; choose the method direct"),
+        (dict(distance_dependent=True), "no distance-dependent dielectric; choose the method direct"),
         (dict(min_distance=1.0), "no minimum distance"),
-        (dict(accuracy=1e-6), "of the method msm in float32 it may be 1e-05 to 0.1"),
+        (dict(accuracy=1e-6), "for the method msm in float32 it can be 1e-05 to 0.1"),
     ],
 )
 def test_what_is_refused(ubiquitin, odd_grid, options, words):
@@ -261,7 +261,7 @@ def test_what_is_refused(ubiquitin, odd_grid, options, words):
 
 def test_lattices_that_are_too_large_are_refused(ubiquitin):
     grid = Grid(ubiquitin.positions.mean(axis=0) + np.array([1e9, 0, 1e9]), 1.0, (5, 4, 3))
-    with pytest.raises(InputError, match="msm has no room for nodes around all atoms and points of this map"):
+    with pytest.raises(InputError, match="msm has not enough nodes for all atoms and points of this map"):
         potmap(ubiquitin, grid, method="msm")
 
 

@@ -96,7 +96,7 @@ def test_what_the_equation_has_no_use_for_is_refused(atoms):
     for name, value in {"min_distance": 1.0, "field": True, "kappa": 0.1}.items():
         with pytest.raises(InputError, match=rf"the method pb has no option `{name}`; its constants are those of pb="):
             potmap(atoms, grid, method="pb", **{name: value})
-    with pytest.raises(InputError, match="`pb` is of the method pb, not of direct"):
+    with pytest.raises(InputError, match="`pb` belongs to the method pb, not to direct"):
         potmap(atoms, grid, pb=SALT)
     with pytest.raises(InputError, match="pb is 'water'; expected a PBModel"):
         potmap(atoms, grid, method="pb", pb="water")
@@ -105,7 +105,7 @@ def test_what_the_equation_has_no_use_for_is_refused(atoms):
     for name, value in {"dielectric": 60.0, "ionic_strength": 0.1}.items():
         with pytest.raises(InputError, match=f"the method pb has no option `{name}`; its constants are those of pb="):
             potmap(atoms, grid, method="pb", pb=SALT, **{name: value})
-    with pytest.raises(InputError, match="the method pb computes on one device; 2 are given"):
+    with pytest.raises(InputError, match="the method pb uses one device; 2 are given"):
         potmap(atoms, grid, method="pb", device=[0, 0])
     with pytest.raises(InputError, match="the method pb has no variant 'blocked'; choose auto"):
         potmap(atoms, grid, method="pb", variant="blocked")
@@ -126,11 +126,11 @@ def test_the_command_refuses_it_too(tmp_path):
     minimum = run("potmap", HEXAPEPTIDE, *COARSE, "--min-distance", 1, code=2)
     assert "the method pb has no option --min-distance" in minimum.output
     dielectric = run("potmap", HEXAPEPTIDE, "--solute-dielectric", 4, code=2)
-    assert "--solute-dielectric is of the method pb" in dielectric.output
+    assert "--solute-dielectric belongs to the method pb" in dielectric.output
     words = ("-t", tmp_path / "frames.dcd", "-o", tmp_path / "map.dx")
     (tmp_path / "frames.dcd").write_bytes(b"")
     frames = run("potmap", HEXAPEPTIDE, *COARSE, *words, code=2)
-    assert "--method pb makes maps of structures and models, not of frames" in frames.output
+    assert "--method pb computes maps of structures and models, not of frames" in frames.output
 
 
 @pytest.mark.parametrize("boundary", ["mdh", "sdh"])

@@ -51,11 +51,11 @@ def residue(line):
 def test_what_is_taken_out_is_told_and_other_formats_are_refused(tmp_path, caplog):
     bare = file_of(tmp_path, [*HEAVY, *LIGAND, WATER])
     changes = prepare(bare)
-    assert changes.notes == ("1 LIG taken out; `keep_hetero=True` keeps ligands and ions",)
-    assert "bare.pdb: 1 LIG taken out; `keep_hetero=True` keeps ligands and ions" in caplog.text
+    assert changes.notes == ("1 LIG removed; `keep_hetero=True` keeps ligands and ions",)
+    assert "bare.pdb: 1 LIG removed; `keep_hetero=True` keeps ligands and ions" in caplog.text
     done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
-    assert "1 LIG taken out; --keep-hetero keeps ligands and ions" in done.stderr
-    assert "HOH taken out" not in done.stderr
+    assert "1 LIG removed; --keep-hetero keeps ligands and ions" in done.stderr
+    assert "HOH removed" not in done.stderr
     (tmp_path / "x.gro").write_text("title\n0\n1 1 1\n")
     with pytest.raises(FormatError, match=r"x.gro: `prepare` reads PDB and mmCIF files; give a .pdb or .cif file"):
         prepare(tmp_path / "x.gro")
@@ -214,7 +214,7 @@ def test_the_command_tells_what_it_changed(tmp_path):
     assert "lennard jones" in run("energy", tmp_path / "bare-ready.pdb").stdout
     report = json.loads(run("prepare", bare, "-o", tmp_path / "bare-ready.pdb", "--keep-water", "--json").stdout)
     assert (report["removed"], report["ph"]) == ({}, 7.0)
-    assert "give it the suffix .pdb" in error_of("prepare", bare, "-o", tmp_path / "x.cif")
+    assert "use the suffix .pdb" in error_of("prepare", bare, "-o", tmp_path / "x.cif")
     assert "no such file" in error_of("prepare", tmp_path / "none.pdb", "-o", tmp_path / "x.pdb")
 
 
@@ -272,7 +272,7 @@ def test_all_is_relaxed_around_a_residue_without_parameters(tmp_path):
     changes = prepare(file_of(tmp_path, [*HEAVY, "TER", *LIGAND]), tmp_path / "ready.pdb", keep_hetero=True)
     assert (changes.not_relaxed, changes.relaxed) == (["A:LIG203"], False)
     assert changes.without_parameters == ["A:LIG203"]
-    assert "A:LIG203: the built-in force field has no parameters of LIG" in changes.warnings[0]
+    assert "A:LIG203: the built-in force field has no parameters for LIG" in changes.warnings[0]
     assert "A:LIG203" in error_of("energy", tmp_path / "ready.pdb")
     prepare(file_of(tmp_path, HEAVY), tmp_path / "alone.pdb")
     alone = bond_lengths(tmp_path / "alone.pdb")
@@ -341,10 +341,10 @@ def test_a_strange_residue_within_a_chain_stays_or_is_replaced(tmp_path):
     assert changes.without_parameters == []
     assert changes.charge_changes == {"A:XYZ3": 1}
     assert changes.warnings == [
-        "A:XYZ3: XYZ was replaced by ALA; CG, CD, OE1, OE2 were taken out; it lost -1 e: its charge was -1, and is 0"
+        "A:XYZ3: XYZ was replaced by ALA; CG, CD, OE1, OE2 were removed; it lost -1 e: its charge was -1, and is 0"
     ]
     assert read(tmp_path / "ready.pdb").labels.residues[2].name == "ALA"
-    with pytest.raises(InputError, match="HEM cannot replace XYZ: name a standard amino acid"):
+    with pytest.raises(InputError, match="HEM cannot replace XYZ: choose a standard amino acid"):
         prepare(bare, tmp_path / "none.pdb", replace={"XYZ": "HEM"})
     with pytest.raises(InputError, match="no residue is named ABC"):
         prepare(bare, tmp_path / "none.pdb", replace={"ABC": "ALA"})
@@ -359,7 +359,7 @@ def test_a_removed_residue_that_was_bonded_is_told(tmp_path):
     changes = prepare(file_of(tmp_path, [*HEAVY, "TER", near]), tmp_path / "ready.pdb")
     assert changes.removed == {"LIG": 1}
     assert len(changes.warnings) == 1
-    assert "bonded to LIG, which was taken out" in changes.warnings[0]
+    assert "bonded to LIG, which was removed" in changes.warnings[0]
 
 
 def gapped(folder):
@@ -370,7 +370,7 @@ def gapped(folder):
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"loops": False}, "no loops are built"), ({"loop_seconds": 0.001}, "it took longer than 0.001 s")],
+    [({"loops": False}, "loops are not built"), ({"loop_seconds": 0.001}, "it took longer than 0.001 s")],
 )
 def test_loops_that_are_not_built_are_gaps(tmp_path, options, reason):
     bare, name = gapped(tmp_path)
@@ -397,7 +397,7 @@ def test_the_command_lists_a_few_of_many(tmp_path):
     bare, _ = gapped(tmp_path)
     text = run("prepare", bare, "-o", tmp_path / "ready.pdb", "--no-loops").stdout
     assert "Not built     1 residue after A:" in text
-    assert "no loops are built" in text
+    assert "loops are not built" in text
     report = json.loads(run("prepare", bare, "-o", tmp_path / "ready.pdb", "--loop-seconds", "0.001", "--json").stdout)
     assert list(report["not_built"].values()) == ["it took longer than 0.001 s"]
     cysteines = [
@@ -406,7 +406,7 @@ def test_the_command_lists_a_few_of_many(tmp_path):
         for line in disulphide()
     ]
     text = run("prepare", file_of(tmp_path, cysteines), "-o", tmp_path / "ready.pdb").stdout
-    assert "and 4 more; --json has them all" in text
+    assert "and 4 more; --json lists all" in text
 
 
 def test_ligands_whose_names_are_too_long_get_one_that_a_pdb_file_holds(tmp_path):
@@ -427,7 +427,7 @@ def test_a_chain_goes_on_behind_a_ter_where_its_residues_are_bonded(tmp_path):
     third = next(k for k, line in enumerate(HEAVY) if residue(line) == 3)
     changes = prepare(file_of(tmp_path, [*HEAVY[:third], "TER", *HEAVY[third:]]), tmp_path / "ready.pdb")
     names = [f"A:{line[17:20]}{residue(line)}" for line in (HEAVY[second], HEAVY[third])]
-    assert changes.alternates == (f"{names[0]} and {names[1]} are bonded; the TER record between them was passed over",)
+    assert changes.alternates == (f"{names[0]} and {names[1]} are bonded; the TER record between them was ignored",)
     assert changes.atoms_added == {}
     prepare(file_of(tmp_path, HEAVY), tmp_path / "same.pdb")
     assert (tmp_path / "ready.pdb").read_text() == (tmp_path / "same.pdb").read_text()
@@ -493,11 +493,11 @@ def test_residues_that_carry_a_sugar(tmp_path):
     bare = file_of(tmp_path, [*carrier, "TER", sugar])
     changes = prepare(bare, tmp_path / "ready.pdb")
     assert changes.replaced == {"A:NLN1": "ASN"}
-    assert "A:ASN1 was bonded to 0GB, which was taken out" in changes.warnings[0]
+    assert "A:ASN1 was bonded to 0GB, which was removed" in changes.warnings[0]
     on_nitrogen = {"HD21", "HD22"}
     assert on_nitrogen <= set(read_structure(tmp_path / "ready.pdb").labels.names.tolist())
     changes = prepare(bare, tmp_path / "kept.pdb", keep_hetero=True)
-    assert "A:ASN1 has a bond from ND2 to A:0GB203 in place of a hydrogen" in changes.warnings
+    assert "A:ASN1 has a bond from ND2 to A:0GB203 instead of a hydrogen" in changes.warnings
     assert len(on_nitrogen & set(read_structure(tmp_path / "kept.pdb").labels.names.tolist())) == 1
 
 
@@ -551,7 +551,7 @@ def _turned(x, one, other):
 
 def test_atoms_of_no_known_element_are_named(tmp_path):
     strange = [at(f"HETATM 9101 XE1  GLX A 300    {LIGAND[0][30:76]} X", [50.0, 50.0, 50.0])]
-    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 is of no known element; name it"):
+    with pytest.raises(InputError, match=r"bare.pdb: atom XE1 of A:GLX300 has no known element; add it"):
         prepare(file_of(tmp_path, [*HEAVY, "TER", *strange]), tmp_path / "ready.pdb", keep_hetero=True)
 
 
@@ -581,10 +581,10 @@ ACETYL = [("OH", 1.23), ("CH3", 1.5)]
         ("SER", "SEP", "OG", ("P", 1.6), PHOSPHATE, 2, "lost -2 e: its charge was -2, and is 0"),
         ("TYR", "TYS", "OH", ("S", 1.6), [("O1", 1.45), ("O2", 1.45), ("O3", 1.45)], 1, "lost -1 e"),
         ("LYS", "ALY", "NZ", ("CH", 1.33), ACETYL, 1, "gained +1 e: its charge was 0, and is +1"),
-        ("LYS", "MLZ", "NZ", ("CM", 1.47), [], 0, "CM was taken out"),
+        ("LYS", "MLZ", "NZ", ("CM", 1.47), [], 0, "CM was removed"),
         ("A", "1MA", "N1", ("CM1", 1.47), [], -1, "lost +1 e"),
         ("G", "7MG", "N7", ("CM7", 1.47), [], -1, "lost +1 e"),
-        ("U", "5MU", "C5", ("C5M", 1.5), [], 0, "C5M was taken out"),
+        ("U", "5MU", "C5", ("C5M", 1.5), [], 0, "C5M was removed"),
     ],
 )
 def test_what_a_replaced_residue_loses_is_told(tmp_path, standard, kind, parent, child, ends, change, told):
@@ -621,7 +621,7 @@ def test_pseudouridine_gets_the_names_of_uridine(tmp_path):
     changes = prepare(bare, tmp_path / "ready.pdb")
     assert changes.replaced == {"A:PSU1": "U"}
     assert changes.atoms_added == {}
-    assert "its ring is bonded to the sugar by C5" in changes.warnings[0]
+    assert "its ring is bonded to the sugar through C5" in changes.warnings[0]
     there = {
         line[12:16].strip(): place(line)
         for line in (tmp_path / "ready.pdb").read_text().splitlines()
@@ -641,8 +641,8 @@ def test_names_that_mean_other_atoms_are_not_replaced(tmp_path):
     changes = prepare(file_of(tmp_path, moved), tmp_path / "ready.pdb")
     assert changes.replaced == {}
     assert "A:AIB3 cannot be replaced by ALA: " in changes.warnings[0]
-    assert "which are bonded in ALA; it is left as it is" in changes.warnings[0]
-    with pytest.raises(InputError, match=r"A:AIB3 cannot be replaced by ALA: .*name another residue"):
+    assert "which are bonded in ALA; it is not changed" in changes.warnings[0]
+    with pytest.raises(InputError, match=r"A:AIB3 cannot be replaced by ALA: .*choose another residue"):
         prepare(file_of(tmp_path, moved), tmp_path / "none.pdb", replace={"AIB": "ALA"})
 
 
@@ -653,7 +653,7 @@ def test_a_d_residue_is_told(tmp_path):
     changes = prepare(file_of(tmp_path, mirrored), tmp_path / "ready.pdb")
     assert changes.replaced == {"A:DGL3": "GLU"}
     assert changes.warnings == [
-        "A:DGL3: DGL was replaced by GLU; it keeps its D configuration at CA under the name of the L residue"
+        "A:DGL3: DGL was replaced by GLU; it keeps its D configuration at CA with the name of the L residue"
     ]
 
 
@@ -705,7 +705,7 @@ def test_a_gap_in_a_file_without_a_sequence_is_told(tmp_path):
     """In the text, in JSON and in Python; one whose residues a sequence names is told as not built, and not twice."""
     bare = file_of(tmp_path, [line for line in HEAVY if residue(line) != 4], "bare.pdb")
     (warning,) = prepare(bare, tmp_path / "ready.pdb").warnings
-    assert re.match(r"A:\w{3}3 and A:\w{3}5 follow each other in the file and are \d+\.\d A apart: .*SEQRES", warning)
+    assert re.match(r"A:\w{3}3 and A:\w{3}5 are consecutive in the file but \d+\.\d A apart: .*SEQRES", warning)
     done = run("prepare", bare, "-o", tmp_path / "ready.pdb")
     assert f"Warnings      {warning}" in done.stdout
     assert json.loads(run("prepare", bare, "-o", tmp_path / "r.pdb", "--json").stdout)["warnings"] == [warning]

@@ -21,12 +21,12 @@ HEXAPEPTIDE = STRUCTURES / "hexapeptide.pdb"
 def test_without_propka_the_usual_pka_count_and_it_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "propka", None)
     message = error_of("prepare", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", "--pka", "propka")
-    assert "needs PROPKA, which is not installed: pip install 'pele-ocl[ph]'; or take the usual ones" in message
+    assert "needs PROPKA, which is not installed: pip install 'pele-ocl[ph]'; or use standard values" in message
     assert not (tmp_path / "out.pdb").exists()
     report = json.loads(run("prepare", HEXAPEPTIDE, "-o", tmp_path / "out.pdb", "--ph", 2, "--json").stdout)
     assert (report["pka"], report["pkas"], report["ph"]) == ("usual", {}, 2)
     assert (
-        "pKa           the usual ones of residues in water"
+        "pKa           the standard values of residues in water"
         in run("prepare", HEXAPEPTIDE, "-o", tmp_path / "text.pdb").stdout
     )
 

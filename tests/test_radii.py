@@ -118,10 +118,10 @@ def test_atoms_name_their_radii(ubiquitin):
     ("make", "message"),
     [
         (lambda atoms: atoms.with_radii("bondi4"), "the set of GB radii is 'bondi4'; choose 'openmm-obc' or"),
-        (lambda atoms: replace(atoms, labels=None).with_radii("bondi"), "bondi follow from names and elements, which"),
+        (lambda atoms: replace(atoms, labels=None).with_radii("bondi"), "bondi need names and elements, which"),
         (
             lambda atoms: replace(atoms, bonds=np.empty((0, 2), int), bonded=None).with_radii("mbondi"),
-            "mbondi follow from bonds, of",
+            "mbondi need bonds,",
         ),
     ],
 )
@@ -137,9 +137,11 @@ def test_defaults_and_notes():
     assert [model.radii_set for model in models] == ["mbondi", "mbondi2", "mbondi3"]
     assert SolventModel.like("pele", gb="obc2").radii_set == "pele"
     assert radii_note("gbn2", "ArgH and AspGluO modified Bondi2 radii (mbondi3)") is None
-    assert radii_note("gbn2", "mbondi2") == "the GB model gbn2 was made with the radii mbondi3, not with mbondi2"
+    assert (
+        radii_note("gbn2", "mbondi2") == "the GB model gbn2 was parametrized with the radii mbondi3, not with mbondi2"
+    )
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
-    assert radii_note("gbn2", "").endswith("not with those of no named set")
+    assert radii_note("gbn2", "").endswith("not with those of an unnamed set")
     assert radii_note("obc2", "mbondi") is None
     note = radii_note("gbn2", "mbondi2")
     assert (note.code, dict(note.fields)) == ("radii", {"gb": "gbn2", "radii": "mbondi2"})
@@ -186,7 +188,7 @@ def test_constants_of_programs_as_an_option():
 def test_radii_of_files(tmp_path):
     bare = run(PEPTIDE, "--gb-radii", "file")
     assert bare.exit_code == 1
-    assert "no file brings GB radii; give an OBC table with --obc, or name a set" in bare.stderr
+    assert "no file contains GB radii; give an OBC table with --obc, or choose a set" in bare.stderr
     pqr = tmp_path / "ion.pqr"
     pqr.write_text("ATOM      1  NA  NA  A   1       0.000   0.000   0.000  1.0000 1.8000\n")
     own = json.loads(run(pqr, "--gb-radii", "file", "--json").stdout)
@@ -230,5 +232,5 @@ def test_radii_of_charmm_are_those_of_parmed():
         "C1": 2.46, "C2": 2.3, "O1": 1.8, "O2": 1.64, "N1": 2.23, "N2": 2.3, "S1": 2.3, "P1": 2.35, "CL1": 2.3,
         "BR1": 1.98, "F1": 2.0, "H1": 0.0,
     }  # fmt: skip
-    with pytest.raises(pele_ocl.ParameterError, match="QQ has no radius among those of CHARMM's force fields"):
+    with pytest.raises(pele_ocl.ParameterError, match="QQ has no radius in CHARMM's force fields"):
         charmm("ASN", "CA QQ")

@@ -83,7 +83,7 @@ def test_the_field_is_minus_the_gradient(model):
         ({"dielectric": 0}, "the dielectric is 0; it must be positive, 0.001 to 1,000,000"),
         ({"kappa": -1}, "kappa is -1; expected a finite number of at least 0"),
         ({"min_distance": float("nan")}, "min_distance is nan; expected a finite number of at least 0"),
-        ({"smooth": True}, "a potential is smoothed at its cutoff; choose the cutoff method"),
+        ({"smooth": True}, "smoothing needs a cutoff; choose the cutoff method"),
         ({"cutoff": 0}, "the cutoff is 0 A; expected a finite number beyond the minimum distance"),
         ({"cutoff": 2, "min_distance": 3}, "the cutoff is 2 A; expected a finite number beyond the minimum distance"),
     ],

@@ -121,7 +121,7 @@ def test_a_pose_that_fails_is_a_record(refiner, poses, refined):
     bad[0, 3] = bad[0, 4]
     found = refiner.refine(bad, errors="record")
     assert list(found.errors) == [0]
-    assert "same place" in found.errors[0]
+    assert "same position" in found.errors[0]
     assert np.isnan(found.positions[0]).all()
     assert found.ranks[0] == 0
     assert np.array_equal(found.positions[1:], refined.positions[1:])
@@ -334,7 +334,7 @@ def test_mistakes_are_sentences(complex_file, pose_file, atoms, poses, refiner, 
 
 def test_a_receptor_alone_is_for_screens(pose_file):
     for call in (pele_ocl.refine, pele_ocl.binding):
-        with pytest.raises(InputError, match=r"no residue is called LIG .* Give a receptor and poses to `screen`"):
+        with pytest.raises(InputError, match=r"no residue is named LIG .* Give a receptor and poses to `screen`"):
             call(STRUCTURES / "hexapeptide.pdb", poses=pose_file, ligand="resname LIG")
 
 
@@ -370,7 +370,7 @@ def test_frames_of_a_trajectory_are_poses(complex_file, atoms, poses, refiner, t
     pele_ocl.write_conformations(tmp_path / "other.nc", other, other.positions[np.newaxis])
     with pytest.raises(FormatError, match=r"other.nc: .*33 atoms"):
         _ = RefineSpec(complex_file, LIGAND, "", poses=(tmp_path / "other.nc",)).starts
-    with pytest.raises(FormatError, match=r"run.nc: poses are read from .sdf, .mol2, .pdb and .cif files; write"):
+    with pytest.raises(FormatError, match=r"run.nc: poses can be read from .sdf, .mol2, .pdb and .cif files; write"):
         pele_ocl.binding.poses.read_poses(tmp_path / "run.nc", other)
 
 
@@ -421,7 +421,7 @@ def test_poses_that_fail_end_nothing(complex_file, atoms, refiner, poses, tmp_pa
     done = refine(complex_file, path, "-o", tmp_path / "out", "--json", code=1)
     found = json.loads(done.stdout)
     assert found["n_failed"] == 1
-    assert "same place" in found["poses"][0]["error"]
+    assert "same position" in found["poses"][0]["error"]
     assert found["poses"][1]["rank"] in (1, 2)
 
 
@@ -522,8 +522,8 @@ def mol2_of(molecule: Chem.Mol, title: str) -> str:
 
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path):
     for name in ("refined.sdf", "refined.pdb", "run.nc", "refine.csv"):
-        with pytest.raises(FormatError, match=f"{name}: expected a folder, for the refined complexes"):
+        with pytest.raises(FormatError, match=f"{name}: expected a folder for the refined complexes"):
             pele_ocl.refine("gone.pdb", ligand="chain B", output=tmp_path / name)
-    with pytest.raises(FormatError, match=r"the files of the run; name it without \.dcd"):
+    with pytest.raises(FormatError, match=r"the files of the run; give it without \.dcd"):
         pele_ocl.simulate(STRUCTURES / "trialanine.pdb", tmp_path / "run.dcd", steps=1)
     assert not list(tmp_path.iterdir())

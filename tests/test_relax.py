@@ -305,7 +305,9 @@ def test_numbers_that_jump(tmp_path):
     assert re.search(r"gap\.pdb: A:\w+3:C and 1 more: a chain ends without the atoms of a terminal residue", of_ends)
     assert "A:GLU2" not in note
     assert "A:PHE4" not in note
-    assert re.search(r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers jump, .* A apart", note)
+    assert re.search(
+        r"gap\.pdb:\d+ \(A:\w+3:N\) and A:\w+14 are not bonded: their numbers are not consecutive, .* A apart", note
+    )
 
 
 def pieces(path: Path, shift: tuple[float, float, float], lines: list[str] | None = None) -> Path:
@@ -426,7 +428,7 @@ def test_findings_are_told_and_refused_by_strict(tmp_path):
     words = ("relax", near, "-o", tmp_path / "out.pdb", "--max-iterations", "300")
     done = run(*words, "--json")
     (row,) = map(json.loads, done.stdout.splitlines())
-    (found,) = (of for of in row["findings"] if "on top of each other" in of["text"])
+    (found,) = (of for of in row["findings"] if "overlap" in of["text"])
     assert found["action"] == "noted"
     assert re.search(r"atom 6 \(A:.*\) and atom 7 \(A:.*\) are 0\.35 A apart", found["text"])
     kept = pele_ocl.relax(near, max_iterations=1).atoms.labels
@@ -469,7 +471,7 @@ def test_bad_models_hold_no_others(tmp_path, monkeypatch):
             "68 of 68 residues have no side",
             r"\d$",
             "a finite number",
-            "at the same place",
+            "at the same position",
             "XYZ is not part",
             "50 iter",
             r"\d$",
@@ -508,7 +510,9 @@ def test_a_ring_stays_one(tmp_path):
     assert [first, last] in closed.atoms.bonds.tolist()
     assert "OXT" not in closed.atoms.labels.names
     assert len(hydrogens(closed.atoms)["A:MET1:N"]) == 1
-    assert re.search(r"ring\.pdb:1 \(A:MET1:N\) and A:ASP6 are bonded: .* taken for a ring", "\n".join(closed.notes))
+    assert re.search(
+        r"ring\.pdb:1 \(A:MET1:N\) and A:ASP6 are bonded because .* treated as a ring", "\n".join(closed.notes)
+    )
     assert len(closed.notes) == 1
     lines = (tmp_path / "ring.pdb").read_text().splitlines()[:-1]
     far = model(tmp_path / "chain.pdb", lines, lambda places: places + np.eye(len(places))[:, :1] * [0, 0, 3])
@@ -516,21 +520,23 @@ def test_a_ring_stays_one(tmp_path):
     assert [first, index(chain.atoms, 6, "C")] not in chain.atoms.bonds.tolist()
     assert "OXT" in chain.atoms.labels.names
     assert chain.notes == ()
-    with pytest.raises(ParameterError, match=r"lacking\.pdb:1 \(A:MET1:N\): begins a ring in which atoms are missing"):
+    with pytest.raises(ParameterError, match=r"lacking\.pdb:1 \(A:MET1:N\): starts a ring in which atoms are missing"):
         known.read(ring(tmp_path / "lacking.pdb", "CZ"))
 
 
 def test_ends_without_a_template_are_refused(tmp_path):
     lines = [line for line in heavy_lines() if int(line[22:26]) >= 16]
     acid = [line.replace("GLU", "GLH") if int(line[22:26]) == 16 else line for line in lines]
-    with pytest.raises(ParameterError, match=r"A:GLH16:N\): .* no template of GLH where a chain begins; name it GLU"):
+    with pytest.raises(
+        ParameterError, match=r"A:GLH16:N\): .* no template of GLH at the start of a chain; rename it to GLU"
+    ):
         pele_ocl.relax(model(tmp_path / "begins.pdb", acid))
     ending = [line.replace("ASP", "ASH") for line in lines if int(line[22:26]) <= 21]
-    with pytest.raises(ParameterError, match=r"A:ASH21:N\): .* no template of ASH where a chain ends; name it ASP"):
+    with pytest.raises(ParameterError, match=r"A:ASH21:N\): .* no template of ASH at the end .*; rename it to ASP"):
         pele_ocl.relax(model(tmp_path / "ends.pdb", ending))
     alone = [line for line in lines if int(line[22:26]) in (16, 17, 30, 40, 41)]
     with pytest.raises(
-        ParameterError, match=r"A:ILE30:N\): is bonded to no other residue, .* build the adjacent residues"
+        ParameterError, match=r"A:ILE30:N\): is not bonded to another residue, .* build the adjacent residues"
     ):
         pele_ocl.relax(model(tmp_path / "alone.pdb", alone))
 
@@ -570,7 +576,7 @@ def test_notes_tell_what_became_of_the_file(tmp_path):
     assert "contains several models; model 1, the first, was read" in told
     assert "--model" not in told
     assert "1 water was left out" in told
-    assert "A:MSE1 was turned into MET" in told
+    assert "A:MSE1 was replaced by MET" in told
     assert "CZ of A:PHE" in told
     heavy = read.atoms.labels.elements != "H"
     assert not read.given[(read.atoms.labels.names == "CZ") & heavy].any()

@@ -154,13 +154,13 @@ def test_keywords_are_spelled_by_the_front_end():
 
 def test_notes_are_logged(caplog):
     with caplog.at_level(logging.INFO, "pele_ocl"), notes.heard_notes() as heard:
-        notes.note("Note: 3 atoms were taken", code="selected")
+        notes.note("Note: 3 atoms were selected", code="selected")
         notes.note("Compiling")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "3 atoms were taken"),
+        ("WARNING", "3 atoms were selected"),
         ("INFO", "Compiling"),
     ]
-    assert [(each, each.code) for each in heard] == [("3 atoms were taken", "selected")]
+    assert [(each, each.code) for each in heard] == [("3 atoms were selected", "selected")]
 
 
 @dataclass(frozen=True)

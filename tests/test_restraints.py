@@ -114,8 +114,8 @@ def test_where_there_is_no_direction(device, precision):
         (lambda: CenterRestraint([0, 150], 1.0), "neither a mask of 150 atoms"),
         (lambda: CenterRestraint([0, 1], 1.0, [0.0, 1.0]), r"target has shape \(2,\)"),
         (lambda: CenterRestraint([0, 1], 1.0, weights=[1.0, -1.0]), "weights must be"),
-        (lambda: CenterRestraint([0, 1], 1.0), "masses follow from elements"),
-        (lambda: PositionalRestraint(1.0, flat=-1), "flat is -1; expected a number of Angstrom, 0 or more"),
+        (lambda: CenterRestraint([0, 1], 1.0), "masses need elements"),
+        (lambda: PositionalRestraint(1.0, flat=-1), "flat is -1; expected a number in Angstrom, 0 or more"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit(make, message):

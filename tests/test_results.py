@@ -107,7 +107,7 @@ def test_residues_have_names_and_sums():
 def test_energies_per_residue_need_labels_and_atoms():
     with pytest.raises(InputError, match="need atoms with labels; these have none"):
         result(random_atoms(3), per_atom=False).per_residue()
-    with pytest.raises(InputError, match="ask for them with per_atom=True"):
+    with pytest.raises(InputError, match="atom; request them with per_atom=True"):
         result(per_atom=False).per_residue()
 
 

@@ -125,7 +125,7 @@ def test_kernels_come_from_the_cache_and_a_damaged_one_is_built(folder, fresh, m
     for data in damaged(entry):
         entry.write_bytes(data)
         building._noted.clear()
-        with pytest.warns(CacheWarning, match="hold a damaged entry"):
+        with pytest.warns(CacheWarning, match="contain a damaged entry"):
             assert thrice(fresh) == list(range(0, 24, 3))
         assert len(entry.read_bytes()) > building.CHECKSUM_BYTES + len(whole) // 2
 
@@ -140,7 +140,7 @@ def test_a_run_without_a_home(tmp_path):
     command = [sys.executable, "-m", "pele_ocl", "solvent", path, "--variant", "outer", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "PoCL cannot keep compiled kernels in" in done.stderr
+    assert "PoCL cannot store compiled kernels in" in done.stderr
     assert "Traceback" not in done.stderr
     expected = solvent(read(path), device="pocl").total
     assert json.loads(done.stdout)["energy"]["total"] == pytest.approx(expected, rel=1e-5)
@@ -211,7 +211,7 @@ def test_plans_that_fit_singly_and_not_together(device, monkeypatch):
     held = device.held_bytes
     second = Energy(atoms, device=device)
     monkeypatch.setattr(Device, "memory", property(lambda self: held + 1000))
-    with pytest.raises(DeviceError, match=r"MiB of them in use.*drop plans that are no longer needed"):
+    with pytest.raises(DeviceError, match=r"MiB of which are in use.*delete plans that are no longer needed"):
         second.evaluate()
     np.testing.assert_array_equal(first.evaluate().gradient, expected.gradient)
     del first
@@ -297,6 +297,7 @@ def test_small_tables_stay_on_the_device(device):
     for k in range(MOST_TABLES):
         queue.table([float(k)])
     np.testing.assert_array_equal(queue.download(first, 2), [1.0, 2.0])
+    assert len(queue.device.tables) <= MOST_TABLES
     large = np.zeros(LARGEST_TABLE, np.uint8)
     assert queue.table(large, np.uint8) is queue.table(large, np.uint8)
     assert queue.table([*large, 0], np.uint8) is not queue.table([*large, 0], np.uint8)
@@ -331,7 +332,7 @@ if child == 0:
     try:
         plan.evaluate()
     except DeviceError as error:
-        os._exit(7 if "does not survive a fork" in str(error) else 8)
+        os._exit(7 if "cannot be used after a fork" in str(error) else 8)
     os._exit(9)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plan.evaluate().total < 0)
 """
@@ -387,14 +388,14 @@ def test_values_are_sent_as_they_are_at_the_call(device, kind, monkeypatch):
 
 def test_another_thread_has_its_turn_while_one_waits(device, monkeypatch):
     """A thread that reads waits until the other one has used the device."""
-    turns, other_is_done, own = Turns(), Event(), Queue.has_come
+    turns, other_is_done, own = Turns(), Event(), Queue.is_complete
 
     def work() -> None:
         with turns:
             other_is_done.set()
 
-    monkeypatch.setattr(Queue, "has_come", lambda queue, event: other_is_done.is_set() and own(queue, event))
-    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+    monkeypatch.setattr(Queue, "is_complete", lambda queue, event: other_is_done.is_set() and own(queue, event))
+    with turns, Queue(device, "float32", profile=False).independent_queue(turns) as queue:
         buffer, thread = queue.send(np.arange(5)), Thread(target=work)
         thread.start()
         assert not other_is_done.wait(0.1)
@@ -427,7 +428,7 @@ def test_a_thread_whose_commands_are_complete_runs_between_launches_of_another()
 
 def test_threads_end_at_their_next_turn(device):
     turns = Turns()
-    with turns, Queue(device, "float32", profile=False).beside(turns) as queue:
+    with turns, Queue(device, "float32", profile=False).independent_queue(turns) as queue:
         buffer = queue.send(np.arange(5))
         assert queue.download(buffer, 5).tolist() == [0, 1, 2, 3, 4]
         turns.is_over = True

@@ -187,7 +187,7 @@ def test_a_damaged_entry_is_built_anew(kept_on, folder, builds, damage):
     path = entry_of(folder)
     data = path.read_bytes()
     path.write_bytes(damage(data))
-    with notes(note(rf"hold a damaged entry, {path.name[:8]}\.\.\., which is replaced")):
+    with notes(note(rf"contain a damaged entry, {path.name[:8]}\.\.\., which is replaced")):
         compute(kept_on)
     with notes():
         compute(kept_on)
@@ -202,7 +202,7 @@ def test_an_entry_under_anothers_name_is_none(kept_on, folder, builds):
     compute(kept_on, OTHER=1)
     second = folder / builds[1]
     shutil.copy(first, second)
-    with notes(note("hold a damaged entry.*")):
+    with notes(note("contain a damaged entry.*")):
         compute(kept_on, OTHER=1)
     assert builds == [first.name, second.name, second.name]
 
@@ -400,7 +400,7 @@ def test_pocl_gets_a_folder_where_its_own_has_no_room(tmp_path, monkeypatch):
         runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] == str(tmp_path / "own")
     monkeypatch.setattr(runtimes, "LEAST_FREE_BYTES", 1 << 60)
-    with notes(r"PoCL cannot keep compiled kernels in .*own \(no permission, or less than \d+ MiB free\), so .*"):
+    with notes(r"PoCL cannot store compiled kernels in .*own \(no permission, or less than \d+ MiB free\), so .*"):
         runtimes._give_pocl_a_folder()
     assert os.environ["POCL_CACHE_DIR"] != str(tmp_path / "own")
     assert os.access(os.environ["POCL_CACHE_DIR"], os.W_OK)
@@ -425,7 +425,7 @@ def test_energies_are_right_in_a_home_without_permission(device):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["energy"]["total"] == pytest.approx(-352.534, abs=0.001)
     told = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
-    assert len([line for line in told if "PoCL cannot keep compiled kernels" in line]) == 1
+    assert len([line for line in told if "PoCL cannot store compiled kernels" in line]) == 1
     own = [line for line in told if "compiled kernels are rebuilt" in line]
     assert len(own) == (device.vendor not in building.KEEPING_VENDORS)
 
@@ -436,7 +436,7 @@ def test_without_a_home_pocl_shares_no_folder_with_other_users(monkeypatch, tmp_
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.warns(CacheWarning, match="there is no HOME"):
+    with pytest.warns(CacheWarning, match="HOME is not set"):
         runtimes._give_pocl_a_folder()
     given = Path(os.environ["POCL_CACHE_DIR"])
     monkeypatch.delenv("POCL_CACHE_DIR")

@@ -381,5 +381,5 @@ def test_later_frames_with_other_names_are_refused(suffix, tmp_path):
     first, second = (rows[2 * len(atoms) + i] for i in np.flatnonzero(order != np.arange(len(order))))
     lines[first], lines[second] = lines[second], lines[first]
     path.write_text("".join(lines))
-    with pytest.raises(PeleError, match="is in the place of"):
+    with pytest.raises(PeleError, match="is in the position of"):
         read_back()

@@ -157,7 +157,7 @@ def test_permittivity_inside_is_of_the_score_alone(receptor, peptides):
     assert second["coulomb"] == pytest.approx(first["coulomb"] / 2, abs=1e-3)
     assert second["lennard_jones"] == pytest.approx(first["lennard_jones"], abs=1e-3)
     assert inner.score[0] == screen(receptor, peptides[:1], **FEW).score[0]  # the default
-    with pytest.raises(InputError, match="one thing"):
+    with pytest.raises(InputError, match="are the same option"):
         screen(receptor, peptides[:1], inside=1, solute_dielectric=2)
 
 
@@ -394,7 +394,7 @@ def test_an_earlier_screen_is_replaced_if_asked(places, tmp_path):
     assert {path.name for path in own.parent.iterdir()} == {"pose_2.pdb", "pose_10.pdb"}
     assert backup.exists()
     assert not (out / "residues.csv").exists()
-    with pytest.raises(InputError, match="replaces a whole run"):
+    with pytest.raises(InputError, match="replaces a complete run"):
         screen(HEXAPEPTIDE, one, output=out, overwrite=True, shard="1/1", **options)
     with pytest.raises(InputError, match="`overwrite` replaces files of an earlier run; give `output`"):
         screen(HEXAPEPTIDE, one, overwrite=True, **options)
@@ -509,7 +509,7 @@ def test_topologies_without_positions_and_empty_folders(tmp_path):
     (entry,) = entries_of([tmp_path])
     assert "positions" in str(entry.given)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match="contains no file"):
+    with pytest.raises(FormatError, match="contains no molecule"):
         entries_of([tmp_path / "empty"])
     with pytest.raises(FormatError):
         entries_of([tmp_path / "absent.sdf"])

@@ -106,7 +106,7 @@ def test_atoms_that_words_take(atoms: Atoms, text: str, taken: Sequence[int]) ->
 
 
 def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
-    assert atoms.select("protein").notes == ("15 of 29 atoms were taken",)
+    assert atoms.select("protein").notes == ("15 of 29 atoms were selected",)
     some = ubiquitin.select("resid 5:20 and heavy")
     assert len(some) == ubiquitin.selected("resid 5:20 and heavy").sum()
     assert 0 < len(some.bonds) < len(ubiquitin.bonds)
@@ -127,7 +127,7 @@ def test_select_gives_atoms(atoms: Atoms, ubiquitin: Atoms) -> None:
         ("protein nucleic", "has 'nucleic' at character 9; expected 'and' or 'or' before it"),
         ("(protein", "has '(' at character 1; the parenthesis is not closed"),
         ("(protein nucleic)", "has 'nucleic' at character 10; expected 'and' or 'or'"),
-        ("protein)", "has ')' at character 8; there is no parenthesis for it to close"),
+        ("protein)", "has ')' at character 8; there is no matching opening parenthesis"),
         ("protein and", "ends after 'and'; expected a word such as protein"),
         ("or protein", "has 'or' at character 1; expected a word such as protein"),
         ("name and resid 5", "has 'and' at character 6; expected a name for 'name'"),
@@ -159,7 +159,7 @@ def test_texts_that_are_no_selection(atoms: Atoms, text: str, sentence: str) -> 
 def test_what_atoms_lack(atoms: Atoms) -> None:
     bare = Atoms(np.eye(3), np.zeros(3))
     assert bare.selected("index 0 2 or within 0.1 of index 1").all()
-    with pytest.raises(InputError, match="have no names"):
+    with pytest.raises(InputError, match="have no atom and residue names"):
         bare.selected("protein")
     with pytest.raises(InputError, match="types are not known"):
         selection(atoms.labels, "type CT")
@@ -268,7 +268,7 @@ def test_a_ligand_without_template_is_left_out(bound: Path) -> None:
     assert len(whole) == len(peptide) + 1
     for name in ("positions", "charges", "lj_sigma", "gb_radii", "bonds"):
         assert (getattr(alone, name) == getattr(peptide, name)).all()
-    assert f"{len(peptide)} of {len(peptide) + 3} atoms were taken" in alone.notes
+    assert f"{len(peptide)} of {len(peptide) + 3} atoms were selected" in alone.notes
 
 
 def test_residues_that_are_cut_get_their_parameters_as_a_whole(bound: Path) -> None:
@@ -277,14 +277,14 @@ def test_residues_that_are_cut_get_their_parameters_as_a_whole(bound: Path) -> N
     mask = peptide.selected("name CA CB")
     assert (cut.charges == peptide.charges[mask]).all()
     assert (cut.bonds == peptide[mask].bonds).all()
-    assert sum("atoms were taken" in note for note in cut.notes) == 1
+    assert sum("atoms were selected" in note for note in cut.notes) == 1
     assert len(read(STRUCTURES / "hexapeptide.pdb", select="all").notes) == len(peptide.notes)
 
 
 def test_a_name_that_no_residue_has_is_a_note() -> None:
     done = CliRunner().invoke(main, ["solvent", str(STRUCTURES / "hexapeptide.pdb"), "--without", "XYZ,water"])
     assert done.exit_code == 0
-    note = "Note: no residue is called XYZ (there are ASP, GLU, GLY, LYS, MET, PHE)"
+    note = "Note: no residue is named XYZ (there are ASP, GLU, GLY, LYS, MET, PHE)"
     assert note in done.stderr.splitlines()  # a busy machine tells of its progress, too
 
 
@@ -310,7 +310,7 @@ def test_commands_choose(bound: Path, tmp_path: Path) -> None:
     code, out, notes = run("solvent", bound, "--without", "LIG")
     assert out.startswith("bound.pdb: 97 atoms, 6 amino acids, 1 ion (NA), net charge")
     assert "96 of" not in notes
-    assert "Note: 97 of 99 atoms were taken" in notes
+    assert "Note: 97 of 99 atoms were selected" in notes
     code, out, _ = run("solvent", bound, "--only", "protein", "--json")
     code, alone, _ = run("solvent", STRUCTURES / "hexapeptide.pdb", "--json")
     assert json.loads(out)["energy"] == json.loads(alone)["energy"]
@@ -378,7 +378,7 @@ def test_a_selection_that_was_applied_is_as_new() -> None:
     [
         (("--only", "protien"), 2, "unknown kind 'protien'; choose from protein, nucleic"),
         (("--without", "HOH,"), 2, "has no name before or after a comma"),
-        (("--without", "(HOH"), 2, "expected names of residues"),
+        (("--without", "(HOH"), 2, "expected residue names"),
         (("--select", "chain Q"), 1, "the selection 'chain Q' selects no atoms; no atom is chain Q (there are A"),
         (("--select", "chian A"), 1, "has 'chian' at character 1"),
     ],

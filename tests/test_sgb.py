@@ -203,13 +203,13 @@ def test_what_does_not_go_is_refused():
     model = MODELS["vdgbnp"]
     assert "keeps Born radii and surface fixed" in refusal(lambda: Energy(ATOMS, model=model))
     assert "come from the surface" in refusal(lambda: Energy(ATOMS, model=model, fixed_radii=True, born="tree"))
-    assert "leave born_cutoff out" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
-    assert "a nonpolar term of its own" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
-    assert "goes with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
-    assert "part of whole energies" in refusal(lambda: Solvent(ATOMS, model=model))
-    assert "part of whole energies" in refusal(lambda: nonbond(ATOMS, all_pairs(ATOMS), model=model))
+    assert "leave out born_cutoff" in refusal(lambda: SolventModel(gb="vdgbnp", born_cutoff=25.0))
+    assert "its own nonpolar term" in refusal(lambda: SolventModel(gb="vdgbnp", surface="lcpo"))
+    assert "can only be used with sgbnp and vdgbnp" in refusal(lambda: SolventModel(surface="sgb"))
+    assert "only available for complete energies" in refusal(lambda: Solvent(ATOMS, model=model))
+    assert "only available for complete energies" in refusal(lambda: nonbond(ATOMS, all_pairs(ATOMS), model=model))
     assert "not decomposed" in refusal(lambda: Binding(ATOMS, np.arange(3), model=model, idecomp=1))
-    assert "take PELE's OPLS2005" in refusal(lambda: Energy(replace(ATOMS, sgb=None), model=model, fixed_radii=True))
+    assert "use PELE's OPLS2005" in refusal(lambda: Energy(replace(ATOMS, sgb=None), model=model, fixed_radii=True))
     assert "names, which these atoms do not have" in refusal(
         lambda: Energy(replace(ATOMS, labels=None), model=model, fixed_radii=True)
     )
@@ -218,7 +218,7 @@ def test_what_does_not_go_is_refused():
 def test_an_atom_without_parameters_is_named():
     figures = ATOMS.sgb.copy()
     figures[7] = np.nan
-    with pytest.raises(ParameterError, match=r"atom 7 .*make the template with OPLS2005"):
+    with pytest.raises(ParameterError, match=r"atom 7 .*create the template with OPLS2005"):
         Energy(replace(ATOMS, sgb=figures), model=MODELS["sgbnp"], fixed_radii=True)
 
 

@@ -75,7 +75,7 @@ def test_side_files(tmp_path):
     assert len(library.rotamers("SER", 1.0, -2.0).spread()) == 3
     for text, sentence in (
         (SER.replace("* SER", "SER"), "not a head"),
-        (SER.replace(" 3 ", " 4 "), "3 rotamers and 4 are announced"),
+        (SER.replace(" 3 ", " 4 "), "there are 3 rotamers, but 4 are announced"),
         (SER.replace("  -6", "  -6 2"), "line 5 has 2 angles"),
         (SER.replace("  -6", " six"), "line 5 has 'six'"),
     ):
@@ -307,7 +307,7 @@ def test_the_move_takes_what_is_near(device):
 
 
 def test_predicted_side_chains_are_minimized_alone(device):
-    """PELE's sideChainMinimizer: the atoms that turn, and no others."""
+    """PELE's sideChainMinimizer: the number of rotating atoms, and no others."""
     atoms = structure("hexapeptide")
     ligand = np.flatnonzero(atoms.labels.residue_index == 5)
     settings = Settings(side_chain_radius=7.0, side_chain_frequency=1, near_only=False, temperature=1e9)
@@ -335,11 +335,11 @@ def test_a_minimizer_of_side_chains_that_ends_early_is_noted(device):
 
 def test_what_cannot_be_predicted_is_refused():
     atoms = structure("trialanine")
-    with pytest.raises(InputError, match="none of the residues has a side chain"):
+    with pytest.raises(InputError, match="none of the residues has a rotatable side chain"):
         predict_side_chains(atoms)
     with pytest.raises(InputError, match="neither a selection, nor a mask"):
         predict_side_chains(structure("hexapeptide"), [1000])
-    with pytest.raises(InputError, match="labels or bonds"):
+    with pytest.raises(InputError, match="labels and bonds"):
         predict_side_chains(replace(atoms, labels=None))
 
 

@@ -59,11 +59,11 @@ WRONG = {
     ),
     "read where it is written": (
         lambda queue, of: {**of, "results": queue.upload(np.zeros(100))},
-        "results of kernel restrain is written, and the array is for reading alone",
+        "results of kernel restrain is written, but the array is read-only",
     ),
     "swapped, and one is written": (
         lambda queue, of: swapped(of, "constants", "results"),
-        "results .* for reading alone",
+        "results .* read-only",
     ),
     "another type": (
         lambda queue, of: {**of, "constants": queue.upload(np.ones(4), np.int32)},

@@ -393,14 +393,14 @@ def test_bad_members_of_a_batch(device, precision, variant):
     conformations[2, 7] = conformations[2, plan._tiles.order[plan._tiles.slots[7] ^ 1]] + 5e-5
     batch, good = plan.evaluate_batch(conformations, errors="record"), plan.evaluate()
     assert list(batch.errors) == [1, 2]
-    assert "atom 0 and atom 149 stand at the same place" in batch.errors[1]
-    assert "stand at the same place" in batch.errors[2]
+    assert "atom 0 and atom 149 are at the same position" in batch.errors[1]
+    assert "are at the same position" in batch.errors[2]
     assert np.isnan(batch.born_radii[1]).all()
     assert np.isnan(batch.per_atom.total[2]).all()
     for k in (0, 3):
         np.testing.assert_array_equal(batch.born_radii[k], good.born_radii)
         np.testing.assert_array_equal(batch.energies[k], good.energies)
-    with pytest.raises(InputError, match=r"^conformation 2 of 4: atom 0 and atom 149 stand at the same place"):
+    with pytest.raises(InputError, match=r"^conformation 2 of 4: atom 0 and atom 149 are at the same position"):
         plan.evaluate_batch(conformations)
 
 
@@ -439,7 +439,7 @@ def test_a_plan_sorts_its_atoms_once(device, monkeypatch):
         (lambda x: x[1:], r"positions have shape \(9, 3\); expected \(10, 3\)"),
         (lambda x: x * np.nan, "expected a finite number"),
         (lambda x: x * 1e6, "a molecule up to 500,000 A can be computed"),
-        (lambda x: x[[0, 1, 2, 3, 4, 5, 6, 7, 8, 2]], "atom 2 and atom 9 stand at the same place"),
+        (lambda x: x[[0, 1, 2, 3, 4, 5, 6, 7, 8, 2]], "atom 2 and atom 9 are at the same position"),
     ],
 )
 def test_positions_must_be_good(device, change, message):
@@ -504,7 +504,7 @@ def test_a_molecule_has_a_size():
     ("changes", "error", "message"),
     [
         ({"gb_radii": [1.5, 0.09]}, ParameterError, "GB radius of atom 1 is 0.09 A, at or below the offset of 0.09 A"),
-        ({"positions": np.zeros((2, 3))}, InputError, "atom 0 and atom 1 stand at the same place"),
+        ({"positions": np.zeros((2, 3))}, InputError, "atom 0 and atom 1 are at the same position"),
         ({"gb_scales": None}, InputError, "the solvent energy needs gb_scales, which these atoms do not have"),
     ],
 )
@@ -516,7 +516,7 @@ def test_bad_atoms(changes, error, message):
 
 def test_no_atoms():
     empty = Atoms(positions=np.empty((0, 3)), charges=[], gb_radii=[], gb_scales=[])
-    with pytest.raises(InputError, match="needs at least one atom; there is none"):
+    with pytest.raises(InputError, match="needs at least one atom; it has none"):
         solvent(empty)
 
 
@@ -552,5 +552,5 @@ def test_a_negative_born_radius_names_the_sphere_that_covers_the_atom(plan):
         [[0, 0, 0], [5, 0, 0], [9, 0, 0]], np.zeros(3), lj_sigma=np.ones(3), lj_epsilon=np.zeros(3),
         gb_radii=[1.5, 1.5, 1.5], gb_scales=[0.8, 9.0, 9.0],
     )  # fmt: skip
-    with pytest.raises(InputError, match=r"radius of atom 0 comes .* those of atom 1, whose scaled sphere of 12.7 A"):
+    with pytest.raises(InputError, match=r"radius of atom 0 is .* those of atom 1, whose scaled sphere of 12.7 A"):
         plan(atoms, model=SolventModel(gb="hct"), precision="float64").evaluate()

@@ -66,7 +66,7 @@ def test_batches_with_failures_and_frames(device, atoms):
     assert list(batch.errors) == [1]
     assert np.isnan(batch.born_radii[1]).all()
     np.testing.assert_array_equal(batch.born_radii[0], plan.evaluate().born_radii)
-    with pytest.raises(InputError, match="computes no energies; make it with energy=True, or take batches_over"):
+    with pytest.raises(InputError, match="computes no energies; create it with energy=True, or use batches_over"):
         energy_over(plan, [HEXAPEPTIDE])
     ((_, found),) = batches_over(plan, [HEXAPEPTIDE])
     np.testing.assert_array_equal(found.born_radii[0], batch.born_radii[0])
@@ -95,9 +95,8 @@ def test_the_command(tmp_path, atoms):
     run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy", "-o", tmp_path / "radii.csv")
     assert "born_radius_mean [angstrom]" in (tmp_path / "radii.csv").read_text()
     assert "kcal" not in table
-    assert "total" not in table
     for words in (("--per-residue",), ("-t", "traj.nc")):
-        assert {"--per-residue": "--per-residue is about energies", "-t": "choose one of --no-energy and"}[
+        assert {"--per-residue": "--per-residue applies to energies", "-t": "choose one of --no-energy and"}[
             words[0]
         ] in run("solvent", HEXAPEPTIDE, "--no-energy", *words, code=2)
 

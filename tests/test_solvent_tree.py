@@ -309,7 +309,7 @@ def test_accuracies_that_cannot_be_had(accuracy):
 
 @pytest.mark.parametrize("variant", [name for name, of in VARIANTS.items() if not of.approximates])
 def test_an_accuracy_is_refused_where_nothing_is_left_out(variant):
-    sentence = f"the variant {variant} has no accuracy to choose; choose the variant tree or auto"
+    sentence = f"the variant {variant} does not have an accuracy option; choose the variant tree or auto"
     with pytest.raises(InputError, match=sentence):
         SolventLadder(random_atoms(9), variant=variant, accuracy=1e-5)
     words = ("solvent", HEXAPEPTIDE, "--variant", variant, "--accuracy", 1e-5)
@@ -326,7 +326,7 @@ def test_the_command_says_what_was_measured(tmp_path):
     text = run("solvent", HEXAPEPTIDE, "--variant", "tree", "--accuracy", 1e-4, "-o", out).stdout
     assert "Born radii by tree to 1e-04; measured " in text
     assert "all atoms were compared" in text
-    assert "more than asked for" not in text
+    assert "more than requested" not in text
     written = json.loads(out.read_text())
     assert written["accuracy"] == 1e-4
     assert 0 < written["error_rms"] <= written["error_largest"] < 1e-4
@@ -342,7 +342,7 @@ def test_the_command_says_where_float32_misses_the_accuracy():
     error = RadiusError(largest=3e-6, rms=1e-6, n_sample=1, n_atoms=2)
     for accuracy, is_missed in ((1e-5, False), (1e-6, True)):
         lines = accuracy_lines(SimpleNamespace(accuracy=accuracy, error=error), "tree")
-        assert ("more than asked for: `precision='float64'`" in lines[1]) is is_missed
+        assert ("more than requested: `precision='float64'` has" in lines[1]) is is_missed
 
 
 # Several devices
@@ -382,7 +382,7 @@ def test_no_device_is_left_out_of_the_sharing(device):
         Solvent(random_atoms(40), variant=name, device=device)._prepare(1).passes for name in ("tree", "tiled")
     )
     assert shared_passes([tiled]) is tiled
-    with pytest.raises(InputError, match="cannot share a variant that is for one device alone"):
+    with pytest.raises(InputError, match="cannot share a variant for a single device"):
         shared_passes([tree, tiled])
 
 
@@ -395,5 +395,5 @@ def test_devices_that_cannot_share(device, monkeypatch):
         Solvent(atoms, variant="tiled", device=[device, device])
     other = Device(device.index, device.handle)
     monkeypatch.setattr(Device, "kind", property(lambda self: "GPU" if self is other else "CPU"))
-    with pytest.raises(InputError, match="must be alike"):
+    with pytest.raises(InputError, match="must be of the same kind"):
         Solvent(atoms, device=[device, other])

@@ -305,17 +305,19 @@ def test_central_differences(device, peptide):
 @pytest.mark.parametrize("plan", [Solvent, Energy])
 def test_too_many_neighbours_are_an_error(plan, device, precision):
     atoms = carbons(NEIGHBOURS + 30, density=3.0)
-    with pytest.raises(InputError, match="neighbours, too many for an LCPO surface, which takes up to 192; check for"):
+    with pytest.raises(
+        InputError, match="neighbours, too many for an LCPO surface, which supports up to 192; check for"
+    ):
         plan(atoms, model=LCPO, device=device, precision=precision).evaluate()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(labels=None), "LCPO surfaces follow from elements, which these atoms do not have"),
+        (dict(labels=None), "LCPO surfaces need elements, which these atoms do not have"),
         (
             dict(bonds=np.empty((0, 2), int), bonded=None),
-            "LCPO surfaces follow from bonds, which these atoms do not have",
+            "LCPO surfaces need bonds, which these atoms do not have",
         ),
     ],
 )
@@ -326,7 +328,7 @@ def test_atoms_that_have_no_surface(plan, peptide, change, message):
 
 
 def test_areas_are_those_of_lcpo_alone(peptide):
-    with pytest.raises(InputError, match="there is a surface area with surface='lcpo'"):
+    with pytest.raises(InputError, match="a surface area is only computed with surface='lcpo'"):
         _ = Solvent(peptide).evaluate().surface_area
 
 

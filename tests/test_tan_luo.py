@@ -66,14 +66,14 @@ def test_types_of_ff14sb_are_the_ones_they_were_split_from() -> None:
     assert_allclose(tan_luo_radii(new), tan_luo_radii(old))
     assert tan_luo_notes(old) == ()
     (sentence,) = tan_luo_notes(new)
-    assert sentence.endswith("split from: 2C as CT, CO as C")
+    assert sentence.endswith("were split: 2C as CT, CO as C")
     assert_allclose(tan_luo_radii(fragment("LYS", "CD C8 0.0,HD HC 0.1", [(0, 1)])), [2.25, 0])
 
 
 def test_what_has_no_radius_is_named() -> None:
     with pytest.raises(InputError, match=r"A:GLY1:N has the type N3, without a radius of Tan and Luo; .*radiopt=0"):
         tan_luo_radii(fragment("GLY", "N N3 0.1,C XX 0.5", []))
-    with pytest.raises(InputError, match="go by the atom types of an AMBER topology"):
+    with pytest.raises(InputError, match="need the atom types of an AMBER topology"):
         tan_luo_radii(fragment("GLY", "N N 0.1", [], family=""))
 
 

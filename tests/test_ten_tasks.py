@@ -242,7 +242,7 @@ def test_objects_of_other_libraries_are_told_how_they_come_in(here):
     mdanalysis, app = pytest.importorskip("MDAnalysis"), pytest.importorskip("openmm.app")
     unit = pytest.importorskip("openmm.unit")
     for call, word in (
-        (lambda: pele_ocl.Energy(mdanalysis.Universe("complex.pdb")), "pele_ocl.read makes Atoms of it"),
+        (lambda: pele_ocl.Energy(mdanalysis.Universe("complex.pdb")), "pele_ocl.read reads it as Atoms"),
         (lambda: pele_ocl.read(app.PDBFile("complex.pdb").topology), "from_openmm"),
     ):
         with pytest.raises(PeleError, match=word):

@@ -96,11 +96,11 @@ def test_atoms_are_selected_by_name_and_by_index(tmp_path, atoms):
     peptide = pele_ocl.read(HEXAPEPTIDE)
     wet = np.concatenate([moving(peptide.positions, 3), np.zeros((3, 60, 3), np.float32)], axis=1)
     path = write_trajectory(tmp_path / "wet.nc", wet)
-    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* by `select`"):
+    with pytest.raises(FormatError, match=r"wet.nc: its frames have 156 atoms, the structure 96; .* with `select`"):
         trajectory(path, peptide)
     for select in ("index < 96", "index 0:95", np.arange(156) < 96, slice(96)):
         assert np.array_equal(next(iter(trajectory(path, peptide, select=select))), wet[:, :96])
-    with pytest.raises(InputError, match="names 10 of 156 atoms; the structure has 96"):
+    with pytest.raises(InputError, match="contains 10 of 156 atoms; the structure has 96"):
         trajectory(path, peptide, select="index < 10")
     with pytest.raises(InputError, match="`topology`"):
         trajectory(path, peptide, select="protein")
@@ -164,7 +164,7 @@ def test_files_that_were_cut_off(suffix, files, tmp_path, atoms, frames):
         with pytest.raises(FormatError, match=r"model 23 has 3\d atoms, model 1 40"):
             list(trajectory(cut, atoms))
         return
-    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 whole ones; .* with `frames=':22'`"):
+    with pytest.raises(FormatError, match=r"in the middle of a frame, after 22 complete ones; .* with `frames=':22'`"):
         trajectory(cut, atoms)
     assert np.abs(np.concatenate(list(trajectory(cut, atoms, frames=":22"))) - frames[:22]).max() <= DIGITS[suffix]
     cut.write_bytes(data[:50])
@@ -181,14 +181,14 @@ def test_wrong_files_are_sentences(files, tmp_path, atoms):
     assert "no such file" in sentence(tmp_path / "absent.nc")
     assert "unknown suffix '.abc'" in sentence(tmp_path / "t.abc")
     assert "a folder" in sentence(tmp_path)
-    assert "its frames have 40 atoms, the structure 41; give the structure that" in sentence(
+    assert "its frames have 40 atoms, the structure 41; give the structure to which" in sentence(
         files["nc"], random_atoms(41)
     )
     for suffix in ("nc", "dcd", "xtc", "trr", "mdcrd", "h5"):
         wrong = tmp_path / f"wrong.{suffix}"
         wrong.write_bytes(b"no such thing\n" * 50)
         assert "wrong" in sentence(wrong)
-    with pytest.raises(FormatError, match="does not say how many atoms"):
+    with pytest.raises(FormatError, match="does not state the number of"):
         trajectory(files["mdcrd"])
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 3, 3)))
     with pytest.raises(FormatError, match=r"has 3 atoms, .* 40; all files"):
@@ -254,7 +254,7 @@ def test_models_that_stand_in_other_columns_are_read_as_structures_are(tmp_path,
     path.write_text("".join(texts))
     assert np.abs(np.concatenate(list(trajectory(path))) - frames[:4]).max() <= DIGITS["pdb"]
     path.write_text("".join(texts).replace("MODEL 4\nATOM      1  C00", "MODEL 4\nATOM      1  N00"))
-    with pytest.raises(FormatError, match="'N00 LIG A   1' is in the place of model 1's"):
+    with pytest.raises(FormatError, match="'N00 LIG A   1' is in the position of model 1's"):
         list(trajectory(path))
 
 
@@ -321,7 +321,7 @@ def test_frames_that_fail_are_told_by_their_number(tmp_path, atoms, frames):
     found = energy_over(Energy(atoms, gradient=False, device=DEVICES[0]), path, frames="1:")
     assert list(found.errors) == [3, 11]
     assert "atom 7" in found.errors[3]
-    assert "same place" in found.errors[11]
+    assert "same position" in found.errors[11]
     assert np.flatnonzero(np.isnan(found.total)).tolist() == [2, 10]
 
 
@@ -329,11 +329,11 @@ def test_arguments_of_energy_over_are_checked(files, atoms):
     opened = trajectory(files["nc"], atoms)
     with pytest.raises(InputError, match="Atoms, an Energy"):
         energy_over(3, opened)
-    with pytest.raises(InputError, match="belong to paths"):
+    with pytest.raises(InputError, match="can only be given with paths"):
         energy_over(Energy(atoms, gradient=False), opened, frames="1:")
     with pytest.raises(InputError, match="the frames have 2 atoms, the structure 40"):
         energy_over(Energy(atoms, gradient=False), trajectory(files["nc"], select=slice(2)))
-    with pytest.raises(InputError, match="no trajectory was given"):
+    with pytest.raises(InputError, match="no trajectory is given"):
         trajectory([])
 
 
@@ -410,7 +410,7 @@ def test_frames_of_the_selected_atoms_alone(tmp_path):
     found, expected = (json.loads(run("energy", topology, "-t", path, *options).stdout) for path in (dry, whole))
     assert found["settings"] == expected["settings"]
     assert found["frames"] == expected["frames"]
-    assert "dry.nc: its frames have the 96 selected atoms alone, of 192" in error_text(topology, dry, *options)
+    assert "dry.nc: its frames contain only the 96 selected atoms, of 192" in error_text(topology, dry, *options)
     assert "its frames have 96 atoms, the structure 192" in error_of("energy", topology, "-t", dry)
     assert "its frames have 96 atoms" in error_of("energy", topology, "-t", dry, "--select", "index 0:90")
 
@@ -504,5 +504,5 @@ def test_what_is_no_trajectory_is_refused(given, sentence, atoms):
 
 def test_of_a_folder_its_files_are_named(tmp_path):
     (tmp_path / "run-00000.nc").write_bytes(b"CDF")
-    with pytest.raises(FormatError, match=r"a folder; name files in it: .*\*\.nc$"):
+    with pytest.raises(FormatError, match=r"a folder; give files in it: .*\*\.nc$"):
         pele_ocl.trajectory(tmp_path)

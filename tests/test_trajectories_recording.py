@@ -117,10 +117,10 @@ def test_other_settings_are_not_resumed(suffix, frames, tmp_path):
     record(frames, output)
     with pytest.raises(FormatError, match="was made with n_atoms 5, now it is 6; resume with the same settings"):
         record(frames, output, resume=True, settings=SETTINGS | {"n_atoms": "6"})
-    with pytest.raises(FormatError, match=r"give another name to -o|start again"):
+    with pytest.raises(FormatError, match=r"choose another name for -o|start again"):
         record(frames, output, resume=True, words="1:")
     output.write_bytes(b"something else\n" * 20)
-    with pytest.raises(FormatError, match="give another name to -o"):
+    with pytest.raises(FormatError, match="choose another name for -o"):
         record(frames, output, resume=True)
 
 
@@ -181,13 +181,13 @@ def test_tables_are_for_other_programs(tmp_path, peptide):
         table = list(csv.reader(line for line in file if not line.startswith("#")))
     assert table[0] == ["frame", *(f"{name} [kcal/mol]" for name in (*found.terms.names, "total")), "error"]
     assert [float(row[-2]) for row in table[1:]] == pytest.approx(found.total, rel=0, abs=0, nan_ok=True)
-    assert "stand at the same place" in table[6][-1]
+    assert "are at the same position" in table[6][-1]
     energy_over(plan, path, output=tmp_path / "e.jsonl")
     head, *lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
     assert head["settings"]["precision"] == "float32"
     assert lines[3]["total"] == found.total[3]
     assert lines[5]["total"] is None
-    assert "same place" in lines[5]["error"]
+    assert "same position" in lines[5]["error"]
     energy_over(plan, path, output=tmp_path / "e.h5")
     with h5py.File(tmp_path / "e.h5") as file:
         assert np.array_equal(file["total"], found.total, equal_nan=True)
@@ -264,7 +264,7 @@ def test_other_pairs_and_fields_of_terms_are_not_resumed(tmp_path, peptide):
         over(listed, gradient=False)
     lines = output.read_text()
     output.write_text(lines.replace("frame,lennard_jones", "frame,other"))
-    with pytest.raises(FormatError, match=r"contains lennard_jones, .*, not other, .*; give another name to -o"):
+    with pytest.raises(FormatError, match=r"contains lennard_jones, .*, not other, .*; choose another name for -o"):
         over(listed)
 
 
@@ -523,7 +523,7 @@ def test_frames_have_a_surface_area_and_name_their_radii(tmp_path, peptide):
     done = run("solvent", HEXAPEPTIDE, "-t", path, "--surface", "lcpo")
     assert "Solvent       obc2, radii openmm-obc" in done.stdout
     assert f"Surface area of frames (LCPO), A^2: mean {np.mean(expected):,.1f}" in done.stdout
-    assert "take .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "use .jsonl" in error_of("solvent", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
 
 
 def test_one_pair_list_for_all_frames(tmp_path, peptide):
@@ -559,7 +559,7 @@ def test_frames_that_fail_are_an_error_at_the_end(tmp_path, peptide):
 def test_options_that_do_not_go_together(tmp_path, peptide):
     path = write_trajectory(tmp_path / "t.nc", moving(peptide.positions, 2))
     assert (
-        "--frames is about a trajectory; give one as --trajectory"
+        "--frames applies to a trajectory; give one as --trajectory"
         in run("energy", HEXAPEPTIDE, "--frames", "1:", code=2).stderr
     )
     assert (
@@ -568,11 +568,13 @@ def test_options_that_do_not_go_together(tmp_path, peptide):
     )
     resumed = ("-t", path, "-o", tmp_path / "e.csv", "--resume", "--per-residue")
     assert "--per-residue is the mean over the frames of one run" in run("energy", HEXAPEPTIDE, *resumed, code=2).stderr
-    assert "name it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
-    assert "end in .h5, .csv, .jsonl" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json")
+    assert "give it as --output" in run("energy", HEXAPEPTIDE, "-t", path, "--resume", code=2).stderr
+    assert "can be appended to .h5, .csv, .jsonl" in error_of(
+        "energy", HEXAPEPTIDE, "-t", path, "-o", tmp_path / "e.json"
+    )
     assert "the same file" in error_of("energy", HEXAPEPTIDE, "-t", path, "-o", path)
     other = write_trajectory(tmp_path / "other.nc", np.zeros((2, 100, 3)))
-    assert "have 100 atoms, the structure 96; choose" in error_of("energy", HEXAPEPTIDE, "-t", other)
+    assert "have 100 atoms, the structure 96; select" in error_of("energy", HEXAPEPTIDE, "-t", other)
 
 
 def test_energies_of_residues_are_means_over_frames(tmp_path, peptide):

@@ -172,13 +172,13 @@ def test_a_broken_file_is_one_warning_and_the_rules_decide(file, text):
     with pytest.warns(TuningWarning) as warned:
         assert [remembered("energy", DEVICE, "float32", 100) for _ in range(2)] == [RULES, RULES]
     (message,) = [str(warning.message) for warning in warned]
-    assert message.startswith(f"{file}: not a tuning file")
+    assert message.startswith(f"{file}: not a valid tuning file")
     assert "\n" not in message
 
 
 def test_a_file_that_is_no_text_or_no_file_is_a_warning(file):
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.warns(TuningWarning, match="not a tuning file"):
+    with pytest.warns(TuningWarning, match="not a valid tuning file"):
         tuning.describe(DEVICE)
     file.unlink()
     file.mkdir()
@@ -208,7 +208,7 @@ def test_forgetting(file):
 def test_a_folder_that_cannot_be_made_is_a_sentence(file, monkeypatch):
     file.write_text("")
     monkeypatch.setenv("PELE_OCL_TUNING", str(file / "tuning.json"))
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot be created"):
         store.prepare_folder()
     monkeypatch.setenv("PELE_OCL_TUNING", "off")
     with pytest.raises(InputError, match="PELE_OCL_TUNING is off"):

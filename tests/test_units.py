@@ -43,7 +43,7 @@ def test_amounts_have_units():
     assert in_unit("timestep", "0.002 ps", "fs") == 2.0 == in_unit("timestep", "2", "fs")
     assert in_unit("temperature", "310K", "K") == 310.0
     assert in_unit("friction", "2/ps", "1/ps") == 2.0
-    with pytest.raises(InputError, match="timestep is '2K'; expected a number of fs, or with its unit: 2fs"):
+    with pytest.raises(InputError, match="timestep is '2K'; expected a number in fs, or with its unit: 2fs"):
         in_unit("timestep", "2K", "fs")
     unit = pytest.importorskip("openmm.unit")
     assert in_unit("timestep", 0.002 * unit.picosecond, "fs") == 2.0

@@ -135,7 +135,7 @@ def test_large_structures_and_maps_stay_small():
     grid = Grid.around(many, 5, 0.6)
     page = painted(many, Map(grid, np.zeros(grid.shape[::-1], np.float32), "V")).page()
     assert 5_000_000 < len(page) < 20_000_000
-    assert "of which the page has one of 2 along each axis" in page
+    assert "of which the page contains one in 2 along each axis" in page
     data = data_of(page)
     assert data["atoms"] is None
     assert np.prod(data["map"]["shape"]) < 1_500_000
@@ -223,7 +223,7 @@ def decomposition(tmp_path, atoms, totals):
 def test_a_decomposition_colours_its_residues(tmp_path, atoms):
     totals = np.linspace(-3, 2, len(atoms.labels.residues))
     found = read_residue_values(decomposition(tmp_path, atoms, totals))
-    assert (found.unit, found.title) == ("kcal/mol", "share in the binding energy")
+    assert (found.unit, found.title) == ("kcal/mol", "contribution to the binding energy")
     shown = painted(atoms, residue_values=found.values, unit=found.unit)
     expected = totals[atoms.labels.residue_index][shown.surface.nearest]
     np.testing.assert_allclose(shown.colouring.values, expected, atol=1e-6)
@@ -245,7 +245,7 @@ def test_two_columns(tmp_path, atoms):
     [
         ("a,b,c\n", "1: neither a decomposition of `binding` nor a header residue,value"),
         ("residue,value\nALA1,x\n", "2: the value 'x' of ALA1 is not a finite number"),
-        ("residue,value\nALA1,1\nALA1,2\n", "3: ALA1 has a value already"),
+        ("residue,value\nALA1,1\nALA1,2\n", "3: ALA1 already has a value"),
         ("residue,value\nALA1\n", "2: has 1 columns; expected a residue and its value"),
         ("residue,value\n", ": contains no values of residues"),
         ("idecomp\nEnergy Decomposition Analysis\n\nComplex:\n", ": has no section DELTAS"),
@@ -278,7 +278,9 @@ def test_wrong_residues(atoms):
 def test_no_residue_with_a_value_at_the_surface(atoms):
     shown = painted(atoms, residue_values={str(atoms.labels.residues[0]): 1.0})
     inside = np.zeros_like(shown.surface.nearest) + len(atoms) - 1
-    with pytest.raises(InputError, match="no residue with a value reaches the surface; give values of others, too"):
+    with pytest.raises(
+        InputError, match="no residue with a value is at the surface; also give values for other residues"
+    ):
         by_residues(replace(shown.surface, nearest=inside), atoms, {str(atoms.labels.residues[0]): 1.0}, "")
 
 

@@ -140,7 +140,9 @@ def test_the_map_that_a_program_reads_is_taken(tmp_path):
 
 def test_what_a_program_does_not_read(tmp_path):
     with pytest.raises(
-        FormatError, match=r"a scene for VMD needs a map file that it reads: name one that ends in \.dx as `output`"
+        FormatError,
+        match=r"a scene for VMD needs a map in a format that it reads: give `output` with "
+        r"the suffix \.dx",
     ):
         scene_files("vmd", "in.pdb", [tmp_path / "a.mrc"])
     for program, name in (("vmd", "in.pdb.gz"), ("pymol", "in.pdb.bz2"), ("pymol", "in.prmtop"), ("vmd", "in.sdf")):
@@ -148,11 +150,13 @@ def test_what_a_program_does_not_read(tmp_path):
         assert (files.structure, files.is_own) == (tmp_path / "a-atoms.pdb", True)
     (tmp_path / "a{b.pdb").write_bytes(HEXAPEPTIDE.read_bytes())
     words = ("-o", tmp_path / "a.dx", "--scene", "pymol")
-    assert "a scene cannot name this file" in error_of("potmap", tmp_path / "a{b.pdb", *COARSE, *words)
+    assert "a scene cannot contain this file name" in error_of("potmap", tmp_path / "a{b.pdb", *COARSE, *words)
     (tmp_path / "a{b.pdb").unlink()
-    with pytest.raises(FormatError, match="a scene cannot name this file"):
+    with pytest.raises(FormatError, match="a scene cannot contain this file name"):
         scene_files("vmd", "in.pdb", [tmp_path / "a'\"b.dx"])
-    assert "a scene for PyMOL needs a map file" in error_of("potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol")
+    assert "a scene for PyMOL needs a map in a format that it reads" in error_of(
+        "potmap", HEXAPEPTIDE, *COARSE, "--scene", "pymol"
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -172,11 +176,13 @@ HOSTILE = [
 def test_names_that_a_program_might_obey_are_in_no_script(tmp_path, program, name):
     """PyMOL begins a command at a semicolon even in a comment; the structure and the map may have such a name."""
     good = tmp_path / "a.dx"
-    with pytest.raises(FormatError, match="a scene cannot name this file, as programs obey some characters") as refused:
+    with pytest.raises(
+        FormatError, match="a scene cannot contain this file name, because programs interpret some"
+    ) as refused:
         write_scene(program, tmp_path / name, good, 5, "kT/e")
     assert str(refused.value).replace("\n", "").isprintable()  # commands print it as one line
     if "/" not in name:
-        with pytest.raises(FormatError, match="a scene cannot name this file"):
+        with pytest.raises(FormatError, match="a scene cannot contain this file name"):
             scene_files(program, tmp_path / "in.pdb", [tmp_path / f"{name}.dx"])
     assert not list(tmp_path.iterdir())
 
@@ -228,5 +234,5 @@ def test_pb_writes_a_scene_of_its_map(tmp_path):
     assert f"Written       {tmp_path / 'map.pml'}" in run("pb", HEXAPEPTIDE, *words).stdout
     script = (tmp_path / "map.pml").read_text()
     assert "# Poisson-Boltzmann potential of hexapeptide.pdb at its surface, -5 (red) to 5 (blue) kT/e" in script
-    with pytest.raises(FormatError, match="a scene for VMD needs a map file"):
+    with pytest.raises(FormatError, match="a scene for VMD needs a map in a format that it reads"):
         pele_ocl.pb(HEXAPEPTIDE, scene="vmd")

@@ -122,5 +122,5 @@ def test_radii_are_bondis():
 
 
 def test_no_atom_has_no_surface(atoms):
-    with pytest.raises(InputError, match="without atoms there is no surface"):
+    with pytest.raises(InputError, match="there are no atoms, so there is no surface"):
         molecular_surface(atoms[:0])

@@ -124,10 +124,10 @@ def test_sites_off_their_rules_are_told():
     moved[own[1]] += [0.3, 0.4, 0.0]
     moved[own[3]] += [0.0, 0.0, 0.1]
     off = placed.moved(moved)
-    text = f"2 virtual sites were up to 0.50 A from where the rules put them ({off.describe(int(own[1]))})"
+    text = f"2 virtual sites were up to 0.50 A from the positions defined by their rules ({off.describe(int(own[1]))})"
     given, repaired = of_structure(off)[-1], of_structure(off, places_sites=True)[-1]
-    assert (given.action, given.text) == ("noted", f"{text}; the energy is of the positions that were given")
-    assert (repaired.action, repaired.text) == ("repaired", f"{text}; they were placed again")
+    assert (given.action, given.text) == ("noted", f"{text}; the energy is that of the given positions")
+    assert (repaired.action, repaired.text) == ("repaired", f"{text}; their positions were recomputed")
     assert given.atoms == repaired.atoms == (int(own[1]), int(own[3]))
     assert given in Energy(off, model=VACUUM).evaluate().findings
     assert given.text in Energy(off, model=VACUUM).evaluate().notes
@@ -191,7 +191,7 @@ def test_rigid_molecules_are_refused_where_they_would_fall_apart():
     system, topology, positions = made(("two",), constrained=True)
     atoms = from_openmm(topology, system, positions)
     assert len(atoms.rigid_pairs) == 3
-    reason = "held by a constraint of the input and have no bond energy"
+    reason = "constrained in the input and have no bond energy"
     for move in (lambda: minimize(atoms, model=VACUUM), lambda: Simulation([atoms], model=VACUUM)):
         with pytest.raises(InputError, match=reason):
             move()
@@ -205,7 +205,7 @@ def test_sites_whose_rule_is_unknown_are_refused_by_all_that_moves_them(molecule
     assert part.virtual_sites.unknown.tolist() == [2, 3]
     assert np.isfinite(Energy(part, model=VACUUM).evaluate(part.positions).total)
     for move in (lambda: minimize(part, model=VACUUM), lambda: Simulation([part], model=VACUUM)):
-        with pytest.raises(InputError, match=r"atom 2 .* is a virtual site whose rule is not known"):
+        with pytest.raises(InputError, match=r"atom 2 .* is a virtual site with an unknown rule or"):
             move()
 
 
@@ -255,11 +255,11 @@ def test_extra_points_of_other_residues_have_no_rule():
 def test_a_site_in_its_parent_is_no_clash(molecule):
     _, atoms = molecule
     placed = atoms.moved(atoms.virtual_sites.placed(atoms.positions))
-    assert not [finding for finding in of_structure(placed) if "on top" in finding.text]
+    assert not [finding for finding in of_structure(placed) if "overlap" in finding.text]
     plain = replace(placed, virtual_sites=None)
     near = plain.positions[0] + 0.3
     clash = plain.moved(np.where(np.arange(len(plain))[:, None] == 3, near - 0.1, plain.positions))
-    assert [finding for finding in of_structure(clash) if "on top" in finding.text]
+    assert [finding for finding in of_structure(clash) if "overlap" in finding.text]
 
 
 def test_sites_follow_atoms_that_are_taken_and_have_no_mass(molecule):

@@ -187,11 +187,11 @@ INLINE total3 point_at(Circle circle, total angle) {
 INLINE int list_holders(total3 point, Circle circle, int b, int *t, int *holders, Neighbours near) {
     int count = 0;
     for (; *t < near.end && count < MOST_HOLDERS; ++*t) {
-        const total4 sphere = sphere_of(near, *t);
+        const int other = near.members[*t];
+        const total4 sphere = near.atoms[other];
         const total3 apart = point - sphere.xyz;
         const total slack = 8 * TINY * (sphere.w + circle.radius) * (sphere.w + circle.radius);
-        if (near.members[*t] == b || dot(apart, apart) > sphere.w * sphere.w + slack) continue;
-        holders[count++] = near.members[*t];
+        if (dot(apart, apart) <= sphere.w * sphere.w + slack && other != b) holders[count++] = other;
     }
     return count;
 }

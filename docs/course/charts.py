@@ -1,7 +1,7 @@
-"""Charts of the course: bars and curves, each drawn for light and for dark pages.
+"""Charts of the course: bars and curves, drawn for light and for dark pages.
 
-Colours are Okabe and Ito's, which people who confuse red and green tell apart; names stand beside what they name, so
-that no colour has to be matched with a legend.
+The colours of Okabe and Ito are suitable for colour-blind readers; labels are next to the data, so no legend is
+needed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ NAME_HEIGHT, HIGHEST_NAME = 0.09, 0.96  # of the height of the axes
 
 
 class Measured(float):
-    """Seconds of the fastest run, or a rate from them; `slowest` is the same of the slowest run.
-
-    Sums, products and quotients keep both.
+    """Time of the fastest run, s, or a rate computed from it; `slowest` is that of the slowest run. Sums, products
+    and quotients apply to both.
     """
 
     slowest: float
 
     def __new__(cls, fastest: float, slowest: float) -> Measured:
-        """Join the values of two runs."""
+        """Combine the values of two runs."""
         made = super().__new__(cls, fastest)
         made.slowest = float(slowest)
         return made
@@ -71,17 +70,17 @@ class Measured(float):
 
 
 def errors(values: Sequence[float]) -> list[list[float]]:
-    """How far the slowest run is below and above each value, for error bars."""
+    """Distance of the slowest run below and above each value, for error bars."""
     apart = [getattr(value, "slowest", value) - value for value in values]
     return [[max(0.0, -each) for each in apart], [max(0.0, each) for each in apart]]
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Two figures of the same numbers; a notebook shows the one that suits the reader's screen.
+    """Two figures of the same numbers; a notebook shows the one for the reader's theme.
 
-    draw : of what is in a figure, with the colours of its text and its series; height : inches
-    table : the numbers of its bars, a line each
+    draw : draws the content of a figure, with the colours of text and series; height : inches
+    table : the numbers of the bars, one per line
     """
 
     draw: Callable[[Figure, str, Sequence[str]], None]
@@ -132,9 +131,9 @@ class Chart:
 
 
 def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
-    """Draw a bar for each value, its name and number beside it; None where matplotlib is not installed.
+    """Draw a bar for each value, with its name and number; None if matplotlib is not installed.
 
-    values : numbers, or `Measured` ones, whose slowest run is the end of a thin line
+    values : numbers, or `Measured` ones, whose slowest run is drawn as a thin line
     """
 
     def draw(figure: Figure, text: str, colours: Sequence[str]) -> None:
@@ -167,7 +166,7 @@ def curves(
     title: str, x: str, y: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, log_y: bool = True,
     points: Mapping[str, tuple[float, float]] | None = None,
 ) -> Chart | None:  # fmt: skip
-    """Draw up to four curves over a logarithmic axis, each named where it ends; None without matplotlib.
+    """Draw up to four curves over a logarithmic axis, each labelled at its end; None without matplotlib.
 
     series : (x values, y values) by name; points : (x, y) by name, drawn as dots with their names
     """
@@ -199,7 +198,7 @@ def curves(
 
 
 def _tick_logarithms(axis: Any) -> None:
-    """Write few numbers at a logarithmic axis: powers of ten; over two decades or less 1, 2, 5; round ones below."""
+    """Set few tick labels on a logarithmic axis: powers of ten; for two decades or less 1, 2, 5; below round ones."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axis.axes.autoscale_view()
@@ -214,7 +213,7 @@ def _tick_logarithms(axis: Any) -> None:
 
 
 def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> None:
-    """Write the name of each curve right of its end, pushed apart where ends are near each other."""
+    """Write the name of each curve to the right of its end, shifted apart if ends are close."""
     places = _places(axes, ends)
     heights = _apart({name: y for name, (_, y) in places.items()})
     for name, colour in zip(ends, colours, strict=False):
@@ -224,7 +223,7 @@ def _name_ends(axes: Any, ends: Mapping[str, tuple[float, float]], colours: Sequ
 
 
 def _name_points(axes: Any, points: Mapping[str, tuple[float, float]], colour: str) -> None:
-    """Write the name of each dot beside it, toward the middle, and a line to it where others push the name away."""
+    """Write the name of each dot next to it, toward the centre, with a line to it if other names shift it away."""
     places = _places(axes, points)
     heights = _apart({name: y for name, (_, y) in places.items()})
     for name, (x, y) in places.items():
@@ -246,9 +245,9 @@ def _places(axes: Any, points: Mapping[str, tuple[float, float]]) -> dict[str, t
 
 
 def _apart(heights: Mapping[str, float]) -> dict[str, float]:
-    """Heights of names that do not overlap: pushed up from each other, then down again from the upper edge.
+    """Heights of names that do not overlap: shifted up from each other, then down from the upper edge.
 
-    A name above the edge would take room from the axes, and all names would come nearer to each other.
+    A name above the edge would reduce the axes, and all names would move closer together.
     """
     names = sorted(heights, key=heights.__getitem__)
     apart, least = {}, -1.0
@@ -264,7 +263,7 @@ def _apart(heights: Mapping[str, float]) -> dict[str, float]:
 
 def _chart(draw: Callable[[Figure, str, Sequence[str]], None], height: float, table: str = "") -> Chart | None:
     if find_spec("matplotlib") is None:
-        print(f"{table}pip install '.[plot]' brings matplotlib, which draws this")
+        print(f"{table}install matplotlib with pip install '.[plot]' to draw this")
         return None
     return Chart(draw, height, table)
 

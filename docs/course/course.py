@@ -1,16 +1,16 @@
 """Helpers of the course: open a device, run a kernel and time it, molecules, errors, charts.
 
-    python docs/course/course.py run 2                  runs the cells of chapter 2, one after the other
+    python docs/course/course.py run 2                  runs the cells of chapter 2
     python docs/course/course.py run 2 --points 64      the same on a larger map; --molecule src3: on a larger protein
     python docs/course/course.py check gather           checks your kernel mine/gather.cl, in the folder of this file
     python docs/course/course.py check gather --json    the same as one JSON object
-    python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and the like: a row for each;
-                                                        --exercises gather,atomic: those that were set, no others
+    python docs/course/course.py grade hand-ins         checks hand-ins/NAME/gather.cl and others: a row for each;
+                                                        --exercises gather,atomic: only these
     python docs/course/course.py hand-out students      copies the course without solutions and answers
     python docs/course/course.py                        lists chapters and exercises
 
-Charts go to the folder `drawn` beside this file, or to the folder of --charts.
-Nothing here is hidden: chapter 1 does by hand what `run` does.
+Charts are written to the folder `drawn` next to this file, or to the folder of --charts.
+Chapter 1 shows the steps of `run`.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ __all__ = [
 
 
 def open_queue() -> cl.CommandQueue:
-    """Open a queue that takes times, on the device that PELE_OCL_DEVICE names, else on the first."""
+    """Open a profiling queue on the device set by PELE_OCL_DEVICE, otherwise on the first."""
     device = get_device()
     require_linker(device)  # without it PoCL would end this process
     return device.queue
 
 
 def kernel(*names: str) -> str:
-    """Read kernels of the course, solutions of its exercises, or your own, such as "mine/gather": one text of all."""
+    """Read kernels of the course, solutions of its exercises, or your own, such as "mine/gather", into one text."""
     folders = HERE, HERE / "kernels", HERE / "solutions", HERE / "mine"  # the last where solutions are kept apart
     texts = []
     for name in names:
@@ -103,21 +103,21 @@ def kernel(*names: str) -> str:
 
 
 def bars(title: str, values: Mapping[str, float], unit: str, *, log: bool = False) -> Chart | None:
-    """Draw a bar for each value, under the title and the device's name."""
+    """Draw a bar for each value, with a title and the name of the device."""
     return charts.bars(f"{title}\n{get_device()}", values, unit, log=log)
 
 
 def curves(title: str, x: str, y: str, series: Mapping[str, Any], **more: Any) -> Chart | None:
-    """Draw curves over a logarithmic axis, under the title and the device's name; more : of `charts.curves`."""
+    """Draw curves over a logarithmic axis, with a title and the name of the device; more : of `charts.curves`."""
     return charts.curves(f"{title}\n{get_device()}", x, y, series, **more)
 
 
 def run(
     source: str, size: Shape, *inputs: Any, out: Any, group: Shape | None = None, runs: int = 3, kernel: str = ""
 ) -> tuple[Measured, Any]:
-    """Run the kernel of a source on copies of the inputs. Return the fastest run's seconds, and what it wrote.
+    """Run the kernel of a source on copies of the inputs. Return the time of the fastest run, s, and the output.
 
-    The seconds also have `slowest`, of the slowest run, which charts draw as a thin line.
+    The time has an attribute `slowest`, the time of the slowest run, which charts draw as a thin line.
 
     size : work-items along each axis, rounded up here to whole groups
     inputs : arrays and numbers, in the kernel's order; ints go as int, floats as float
@@ -151,7 +151,7 @@ def run(
 
 @cache
 def _built(context: cl.Context, source: str, name: str) -> cl.Kernel:
-    """Build a source once. `a * b + c` may become one instruction; a compiler's remarks are not shown."""
+    """Build a source once. `a * b + c` may become one instruction; messages of the compiler are not shown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
         kernels = cl.Program(context, source).build("-cl-mad-enable -w").all_kernels()
@@ -159,7 +159,7 @@ def _built(context: cl.Context, source: str, name: str) -> cl.Kernel:
 
 
 def _argument(queue: cl.CommandQueue, value: Any) -> Any:
-    """Give a value as a kernel takes it."""
+    """Convert a value to the type of a kernel argument."""
     if isinstance(value, np.ndarray) and value.ndim:
         copied = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(queue.context, copied, hostbuf=np.ascontiguousarray(value))
@@ -169,7 +169,7 @@ def _argument(queue: cl.CommandQueue, value: Any) -> Any:
 
 
 def molecule(name: str) -> pele_ocl.Atoms:
-    """Read a structure that comes with pele-ocl: hexapeptide (96 atoms), ubiquitin (1,231), src3 (4,427)."""
+    """Read a structure included in pele-ocl: hexapeptide (96 atoms), ubiquitin (1,231), src3 (4,427)."""
     (path,) = _structures(name)
     return pele_ocl.read(path)
 
@@ -180,7 +180,7 @@ def _structures(name: str) -> list[Path]:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A molecule and the points around it, ready for the kernels of chapters 1 to 4.
+    """A molecule and the points around it, for the kernels of chapters 1 to 4.
 
     atoms : (n, 4) float32 x, y, z [A], charge times 332.06
     shape : points along x, y, z
@@ -193,12 +193,12 @@ class Map:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """All arguments of a kernel but the map."""
+        """All arguments of a kernel except the map."""
         return len(self.atoms), self.atoms, *self.shape, self.corner_vector
 
     @property
     def corner_vector(self) -> Any:
-        """First point and spacing as the kernels' float4."""
+        """First point and spacing as a float4."""
         return cl.cltypes.make_float4(*map(float, self.corner))
 
     @property
@@ -207,11 +207,11 @@ class Map:
         return len(self.atoms) * int(np.prod(self.shape))
 
     def zeros(self) -> NDArray[np.float32]:
-        """A map of zeros (nz, ny, nx)."""
+        """Map (nz, ny, nx) filled with zeros."""
         return np.zeros(self.shape[::-1], np.float32)
 
     def exact(self, points: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Potential at points (m,), numbered as in memory, in NumPy and float64: the sum as one writes it."""
+        """Potential at points (m,), numbered as in memory, as a plain sum in NumPy and float64."""
         nx, ny, _ = self.shape
         index = np.stack([points % nx, points // nx % ny, points // (nx * ny)], axis=1)
         at = self.corner[:3].astype(float) + float(self.corner[3]) * index
@@ -219,14 +219,14 @@ class Map:
         return (self.atoms[:, 3] / np.sqrt((difference**2).sum(axis=2))).sum(axis=1)
 
     def error(self, found: NDArray[np.float32]) -> float:
-        """Relative error by norm, at 200 points anywhere in the map, against float64."""
+        """Relative error by norm, at 200 random points of the map, compared with float64."""
         points = np.random.default_rng(1).integers(0, found.size, 200)
         exact = self.exact(points)
         return float(np.linalg.norm(found.ravel()[points] - exact) / np.linalg.norm(exact))
 
 
 def map_of(name: str, points: int = 24) -> Map:
-    """Lay points^3 points in a cube around a structure."""
+    """Create a cube of points^3 points around a structure."""
     atoms = molecule(name)
     centre = atoms.positions.mean(axis=0)
     half = np.abs(atoms.positions - centre).max() + 3
@@ -237,9 +237,9 @@ def map_of(name: str, points: int = 24) -> Map:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A molecule in bins, ready for the kernels of chapter 9.
+    """A molecule in bins, for the kernels of chapter 9.
 
-    atoms : (n, 4) float32 as of Map, bin after bin; begins : (bins + 1,) int32 where each bin begins
+    atoms : (n, 4) float32 as in Map, sorted by bin; begins : (bins + 1,) int32 start of each bin
     shape : bins along x, y, z; edge [A]
     """
 
@@ -249,7 +249,7 @@ class Bins:
     edge: float
 
     def near(self, cutoff: float) -> NDArray[np.int32]:
-        """List offsets of bins (n, 4) that may hold an atom within the cutoff of a point, wherever in its bin it is."""
+        """List offsets (n, 4) of bins that can contain an atom within the cutoff of any point in a bin."""
         reach = int(np.ceil(cutoff / self.edge))
         steps = np.arange(-reach, reach + 1)
         offsets = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -257,7 +257,7 @@ class Bins:
         return np.pad(offsets[(gap**2).sum(axis=1) < cutoff**2], ((0, 0), (0, 1))).astype(np.int32)
 
     def arguments(self, cutoff: float, of: Map) -> tuple[Any, ...]:
-        """All arguments of a kernel but the map."""
+        """All arguments of a kernel except the map."""
         near, shape = self.near(cutoff), cl.cltypes.make_int4(*self.shape, 0)
         return (self.atoms, self.begins, shape, self.edge, near, len(near), cutoff, *of.shape, of.corner_vector)
 
@@ -272,7 +272,7 @@ def bins_of(of: Map, edge: float) -> Bins:
 
 
 def within(of: Map, cutoff: float, points: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Potential at points (m,) of the atoms within the cutoff, times (1 - r^2/cutoff^2)^2, in NumPy and float64."""
+    """Potential at points (m,) due to atoms within the cutoff, times (1 - r^2/cutoff^2)^2, in NumPy and float64."""
     nx, ny, _ = of.shape
     index = np.stack([points % nx, points // nx % ny, points // (nx * ny)], axis=1)
     at = of.corner[:3].astype(float) + float(of.corner[3]) * index
@@ -282,7 +282,7 @@ def within(of: Map, cutoff: float, points: NDArray[np.integer]) -> NDArray[np.fl
 
 
 def as_image(atoms: NDArray[np.float32]) -> cl.Image:
-    """Put atoms (n, 4) into an image, 1,024 pixels a row, for kernels that read texture memory."""
+    """Copy atoms (n, 4) to an image with 1,024 pixels per row, for kernels that read texture memory."""
     pixels = np.zeros((-(-len(atoms) // 1024), 1024, 4), np.float32)
     pixels.reshape(-1, 4)[: len(atoms)] = atoms
     return cl.image_from_array(open_queue().context, pixels, num_channels=4, mode="r")
@@ -290,9 +290,9 @@ def as_image(atoms: NDArray[np.float32]) -> cl.Image:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """A molecule and its list of pairs, ready for the kernels of chapters 4 and 5.
+    """A molecule and its pair list, for the kernels of chapters 4 and 5.
 
-    atoms : (n, 4) float32 x, y, z [A], charge times 18.22, so that a product of two has Coulomb's constant
+    atoms : (n, 4) float32 x, y, z [A], charge times 18.22, so a product of two includes Coulomb's constant
     pairs : (m, 2) int32, first and second atom
     """
 
@@ -301,15 +301,15 @@ class Pairs:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """All arguments of a kernel but the gradient."""
+        """All arguments of a kernel except the gradient."""
         return len(self.pairs), self.pairs, self.atoms
 
     def zeros(self) -> NDArray[np.float32]:
-        """A gradient of zeros (n, 3)."""
+        """Gradient (n, 3) filled with zeros."""
         return np.zeros((len(self.atoms), 3), np.float32)
 
     def of_pairs(self) -> NDArray[np.float64]:
-        """Gradient of the Coulomb energy of each pair at its first atom (m, 3), in NumPy and float64."""
+        """Gradient (m, 3) of the Coulomb energy of each pair with respect to its first atom, in NumPy and float64."""
         first, second = self.atoms[self.pairs[:, 0]].astype(float), self.atoms[self.pairs[:, 1]].astype(float)
         difference = first[:, :3] - second[:, :3]
         r = np.sqrt((difference**2).sum(axis=1))
@@ -339,11 +339,11 @@ def pairs_of(name: str, cutoff: float = 8.0, shuffled: bool = False) -> Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Born:
-    """A molecule ready for the kernels of chapter 7, padded to whole tiles of 32 with atoms of scaled radius 0.
+    """A molecule for the kernels of chapter 7, padded to complete tiles of 32 with atoms of scaled radius 0.
 
     n_atoms : without padding
     atoms : (n, 4) float32 x, y, z, scaled radius s [A]
-    rho : (n,) float32 radius less 0.09 [A]
+    rho : (n,) float32 radius minus 0.09 [A]
     """
 
     n_atoms: int
@@ -371,7 +371,7 @@ class Born:
         return centre, half_edges
 
     def zeros(self) -> NDArray[np.float32]:
-        """Integrals of zero (n,)."""
+        """Integrals (n,) filled with zeros."""
         return np.zeros(len(self.rho), np.float32)
 
     @cached_property
@@ -388,12 +388,12 @@ class Born:
         return np.array(found)
 
     def error(self, found: NDArray[np.float32]) -> float:
-        """Worst relative error of an atom's integral."""
+        """Largest relative error of an integral."""
         return float(np.abs(found[: self.n_atoms] / self.exact - 1).max())
 
 
 def born_of(name: str, in_order: bool = True) -> Born:
-    """Prepare a structure, its atoms in the file's order, or sorted so that each 32 lie together in space."""
+    """Prepare a structure, with atoms in the order of the file, or sorted so that groups of 32 are compact."""
     atoms = molecule(name)
     n = len(atoms)
     order = np.arange(n) if in_order else halved(atoms.positions, np.arange(n))
@@ -407,7 +407,7 @@ def born_of(name: str, in_order: bool = True) -> Born:
 
 
 def halved(positions: NDArray[np.float64], which: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Order atoms: halve their box across its longest edge, at a multiple of 32, until no more than 32 are left."""
+    """Sort atoms: halve their box across its longest edge, at a multiple of 32, until at most 32 are left."""
     if len(which) <= 32:
         return which
     axis = int(np.argmax(np.ptp(positions[which], axis=0)))
@@ -429,7 +429,7 @@ def repulsion(name: str, most: int) -> NDArray[np.float32]:
 
 
 def races(name: str) -> str:
-    """Run a kernel over 206 pairs in oclgrind, a simulator: its first report of a race, or a sentence.
+    """Run a kernel on 206 pairs in the simulator oclgrind; return its first report of a race, or a message.
 
     name : of the course, or "mine/atomic", your own
     """
@@ -439,7 +439,7 @@ def races(name: str) -> str:
 
 
 def race_in(source: str) -> str:
-    """Describe the first race that oclgrind sees in a kernel over 206 pairs; "" if it sees none."""
+    """Describe the first race that oclgrind finds in a kernel on 206 pairs; "" if there is none."""
     reports = report_on("atomic", source).split("data race at")[1:]
     if not reports:
         return ""
@@ -454,10 +454,9 @@ def race_in(source: str) -> str:
 
 
 def report_on(exercise: str, source: str) -> str:
-    """Run a case of an exercise in oclgrind, and return its report; "" if it has nothing to say.
+    """Run a case of an exercise in oclgrind, and return its report; "" without findings.
 
-    Raises InputError if it has none because it does not end, or crashes, as oclgrind does at `any` of a vector of
-    comparisons.
+    Raises InputError if it does not end or crashes, as oclgrind does for `any` of a vector of comparisons.
     """
     with tempfile.TemporaryDirectory() as folder:
         log, file = Path(folder) / "report", Path(folder) / "kernel.cl"
@@ -471,16 +470,16 @@ def report_on(exercise: str, source: str) -> str:
             report = log.read_text() if log.exists() else ""
             if report.strip():  # of an access outside an array, after which loops may be very long
                 return report
-            raise pele_ocl.InputError(f"oclgrind did not end within {SIMULATED_SECONDS} s, and saw nothing") from None
+            raise pele_ocl.InputError(f"oclgrind did not end within {SIMULATED_SECONDS} s, without findings") from None
         if done.returncode < 0:
-            raise pele_ocl.InputError("oclgrind crashed, so nothing looked for races and invalid accesses")
+            raise pele_ocl.InputError("oclgrind crashed, so races and invalid accesses were not checked")
         if "ran once" not in done.stdout:
             raise RuntimeError(done.stdout + done.stderr)
         return log.read_text() if log.exists() else ""
 
 
 def sort_pairs(atom_of: NDArray[np.int32]) -> tuple[float, NDArray[np.int32]]:
-    """Sort numbers of pairs by their atom with `bitonic_step`. Return seconds of all its launches, and the numbers."""
+    """Sort the numbers of pairs by atom with `bitonic_step`. Return the time of all launches, s, and the numbers."""
     queue, n = open_queue(), len(atom_of)
     keys = np.full(1 << (n - 1).bit_length(), 2**64 - 1, np.uint64)  # padded with the largest key to a power of two
     keys[:n] = atom_of.astype(np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
@@ -499,7 +498,7 @@ def sort_pairs(atom_of: NDArray[np.int32]) -> tuple[float, NDArray[np.int32]]:
 
 
 def index_pairs(atom_of: NDArray[np.int32], n_atoms: int) -> tuple[float, NDArray[np.int32], NDArray[np.int32]]:
-    """Count, scan and fill. Return seconds of all launches, the index list and the offsets (n_atoms + 1)."""
+    """Count, scan and fill. Return the time of all launches, s, the index list and the offsets (n_atoms + 1)."""
     seconds, counts = run(kernel("count"), len(atom_of), len(atom_of), atom_of, out=np.zeros(n_atoms, np.int32), runs=1)
     ends, distance = counts, 1
     while distance < n_atoms:
@@ -512,7 +511,7 @@ def index_pairs(atom_of: NDArray[np.int32], n_atoms: int) -> tuple[float, NDArra
 
 
 def set_points(source: str, points: int) -> str:
-    """Change how many points a work-item owns, in a source that says `enum { POINTS = 4 };`."""
+    """Change the number of points per work-item in a source with `enum { POINTS = 4 };`."""
     return re.sub(r"POINTS = \d+", f"POINTS = {points}", source)
 
 
@@ -522,14 +521,14 @@ def cells(chapter: Path) -> list[str]:
 
 
 def resized(cell: str, molecule: str | None, points: int | None) -> str:
-    """Give a cell another molecule, or maps of other numbers of points along each edge."""
+    """Change the molecule of a cell, or the number of points along each edge of maps."""
     if molecule is not None:
         cell = re.sub(r'\b(map_of|pairs_of|born_of)\("\w+"', rf'\1("{molecule}"', cell)
     return cell if points is None else re.sub(r"\bpoints=\d+", f"points={points}", cell)
 
 
 def run_cells(chapter: Path, molecule: str | None = None, points: int | None = None) -> Iterator[object]:
-    """Run the cells of a chapter as a notebook does, and yield what the last line of each is, if it is a value."""
+    """Run the cells of a chapter as in a notebook, and yield the value of the last line of each, if it has one."""
     names: dict[str, object] = {}
     for number, cell in enumerate(cells(chapter), 1):
         cell = resized(cell, molecule, points)
@@ -544,7 +543,7 @@ def run_cells(chapter: Path, molecule: str | None = None, points: int | None = N
 
 
 def main(words: list[str]) -> int:
-    """Do what the command line says; return 1 if a check fails."""
+    """Run the command line; return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(
         dest="command", metavar="run | check | grade | hand-out"
@@ -552,21 +551,21 @@ def main(words: list[str]) -> int:
     running = commands.add_parser("run")
     running.add_argument("chapter", type=int, choices=range(1, len(CHAPTERS) + 1))
     running.add_argument("--molecule", choices=[path.name.partition(".")[0] for path in _structures("*")])
-    running.add_argument("--points", type=int, help="along each edge of a map")
-    running.add_argument("--charts", type=Path, default=HERE / "drawn", help="folder of the charts")
+    running.add_argument("--points", type=int, help="points along each edge of a map")
+    running.add_argument("--charts", type=Path, default=HERE / "drawn", help="folder for the charts")
     for name in ("check", "check-here", "once"):  # a process that may crash, or never end; a case in oclgrind
         checking = commands.add_parser(name)
         checking.add_argument("exercise", choices=EXERCISES)
-        checking.add_argument("file", type=Path, nargs="?", help="by default mine/EXERCISE.cl beside course.py")
-        checking.add_argument("--json", action="store_true", help="one JSON object")
+        checking.add_argument("file", type=Path, nargs="?", help="by default mine/EXERCISE.cl next to course.py")
+        checking.add_argument("--json", action="store_true", help="print one JSON object")
     grading = commands.add_parser("grade")
-    grading.add_argument("folder", type=Path, help="has a folder for each student, and in it files EXERCISE.cl")
-    grading.add_argument("-o", "--output", type=Path, help="CSV file; by default the screen")
+    grading.add_argument("folder", type=Path, help="contains a folder for each student with files EXERCISE.cl")
+    grading.add_argument("-o", "--output", type=Path, help="CSV file; by default the table is printed")
     grading.add_argument(
-        "--exercises", type=_exercises, default=EXERCISES, help="that were set, with commas between; by default all"
+        "--exercises", type=_exercises, default=EXERCISES, help="to check, separated by commas; by default all"
     )
     handing = commands.add_parser("hand-out")
-    handing.add_argument("folder", type=Path, help="a new folder, for the students' repository")
+    handing.add_argument("folder", type=Path, help="new folder for the students' repository")
     asked = parser.parse_args(words)
     if asked.command == "hand-out":
         return _hand_out(asked.folder)
@@ -581,7 +580,7 @@ def main(words: list[str]) -> int:
         return _grade(asked.folder, asked.output, asked.exercises)
     exercise, file = asked.exercise, asked.file or HERE / "mine" / f"{asked.exercise}.cl"
     if not file.is_file():
-        copied = f"; cp {HERE / 'blanks' / file.name} {HERE / 'mine'} makes it, with its blanks to be filled"
+        copied = f"; cp {HERE / 'blanks' / file.name} {HERE / 'mine'} creates it, with blanks to fill"
         print(f"there is no file {file}{copied if asked.file is None else ''}")
         return 2
     if asked.command == "check" and asked.json:
@@ -604,7 +603,7 @@ def main(words: list[str]) -> int:
 
 
 def _exercises(words: str) -> list[str]:
-    """Read names of exercises with commas between."""
+    """Parse names of exercises separated by commas."""
     names = [word.strip() for word in words.split(",")]
     if unknown := [name for name in names if name not in EXERCISES]:
         raise argparse.ArgumentTypeError(f"no exercise {unknown[0]!r}; there are {', '.join(EXERCISES)}")
@@ -625,9 +624,9 @@ def _run(chapter: Path, molecule: str | None, points: int | None, folder: Path) 
 
 
 def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
-    """Check the exercises that were set: for each of a student a row, with what is wrong or its time.
+    """Check exercises: a row for each exercise of each student, with the errors or the time.
 
-    With an output the screen has a line for each student: how many exercises are right, and which are not.
+    With an output file, a line for each student is printed: how many exercises are correct, and which are not.
     """
     folders = sorted(path for path in folder.glob("*") if path.is_dir() and not path.name.startswith("."))
     if not any((student / f"{exercise}.cl").is_file() for student in folders for exercise in exercises):
@@ -663,19 +662,21 @@ def _grade(folder: Path, output: Path | None, exercises: Sequence[str]) -> int:
                 n_right = len(exercises) - len(wrong) - len(unchecked) - len(missing)
                 print("; ".join([f"{student.name:20} {n_right} of {len(exercises)} right", *said]), flush=True)
     if output is not None:
-        print("\nright, of all", len(folders), "students:", ", ".join(f"{name} {n}" for name, n in right.items()))
+        print(
+            "\ncorrect answers of all", len(folders), "students:", ", ".join(f"{name} {n}" for name, n in right.items())
+        )
     return 0
 
 
 def _written(output: Path) -> TextIO:
-    """Open the table, in UTF-8 with the mark by which spreadsheets know it."""
+    """Open the table, in UTF-8 with the byte order mark that spreadsheets need."""
     return output.open("w", newline="", encoding="utf-8-sig")
 
 
 def _hand_out(folder: Path) -> int:
-    """Copy the course for students, without solutions, answers, what was drawn and what is in `mine`."""
+    """Copy the course for students, without solutions, answers, charts and the contents of `mine`."""
     if folder.exists():
-        print(f"{folder} exists; name a new folder")
+        print(f"{folder} already exists; choose a new folder")
         return 2
     apart = {"solutions", "answers.md", "slides", "drawn", "__pycache__"}
     shutil.copytree(HERE, folder, ignore=lambda _, names: apart & set(names))
@@ -686,7 +687,7 @@ def _hand_out(folder: Path) -> int:
 
 
 def _verdict(exercise: str, file: Path) -> Verdict:
-    """Check a kernel in a process of its own, and return what was found."""
+    """Check a kernel in a separate process, and return the findings."""
     try:
         source = read_source(file)
     except pele_ocl.PeleError as error:
@@ -703,7 +704,7 @@ def _verdict(exercise: str, file: Path) -> Verdict:
     except subprocess.TimeoutExpired:
         return replace(verdict, findings=[f"it does not end within {MOST_SECONDS} s"])
     if done.returncode in ENDED_FOR_TIME:
-        return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of computing"])
+        return replace(verdict, findings=[f"it does not end within {SECONDS_OF_A_CASE} s of CPU time"])
     if done.returncode < 0:
         return replace(verdict, findings=[CRASHED, *_seen_apart(exercise, source, lambda _: None)])
     if done.returncode > 1 or not done.stdout.strip():
@@ -718,25 +719,25 @@ def _verdict(exercise: str, file: Path) -> Verdict:
 
 
 def _seen_apart(exercise: str, source: str, say: Callable[[str], None]) -> list[str]:
-    """List what the simulator sees in a kernel that crashed; it runs in a process of its own."""
+    """List the simulator's findings for a kernel that crashed; it runs in a separate process."""
     return [] if exercise in QUANTITIES else seen(exercise, source, say)
 
 
 def _options(exercise: str, source: str) -> list[str]:
-    """Options of `pele-ocl check` for an exercise; a kernel of its name is taken where the file has several."""
+    """Options of `pele-ocl check` for an exercise; if the file has several kernels, the one with its name is used."""
     kernels = DECLARED.findall(plain_source(source))
     return [*QUANTITIES[exercise], *(["--kernel", exercise] if len(kernels) > 1 and exercise in kernels else [])]
 
 
 @cache
 def _seconds_of_solution(exercise: str) -> float | None:
-    """Time the solution of an exercise as its kernels are timed; None where solutions are kept apart."""
+    """Time the solution of an exercise like a student's kernel; None if solutions are not included."""
     file = HERE / "solutions" / f"{exercise}.cl"
     return _verdict(exercise, file).seconds if file.is_file() else None
 
 
 def _check_apart(exercise: str, file: Path) -> int:
-    """Check a kernel in a process of its own: it may crash, or never end."""
+    """Check a kernel in a separate process, because it may crash or never end."""
     open_queue()
     print("on", get_device(), flush=True)
     source = read_source(file)
@@ -754,11 +755,11 @@ def _check_apart(exercise: str, file: Path) -> int:
     except subprocess.TimeoutExpired:
         code, complaints = None, ""
     if code is None or code in ENDED_FOR_TIME:
-        endless = "a loop without end, or a barrier that not all come to"
+        endless = "an infinite loop, or a barrier that not all work-items reach"
         if exercise == "atomic":
-            endless = "a loop without end, if `expected` is not what the last exchange saw"
-        within = f"{MOST_SECONDS} s" if code is None else f"{SECONDS_OF_A_CASE} s of computing"
-        print(f"{exercise}: it does not end within {within}, a right kernel takes milliseconds: {endless}")
+            endless = "an infinite loop, if `expected` is not the value that the last exchange returned"
+        within = f"{MOST_SECONDS} s" if code is None else f"{SECONDS_OF_A_CASE} s of CPU time"
+        print(f"{exercise}: it does not end within {within}; a correct kernel takes milliseconds: {endless}")
     elif code < 0:
         print(f"{exercise}: {CRASHED}")
         _seen_apart(exercise, source, print)

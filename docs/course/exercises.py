@@ -1,7 +1,7 @@
-"""Exercises of the course: what a kernel of yours is run on, and what NumPy says it must give.
+"""Exercises of the course: the inputs of your kernels, and the expected outputs computed with NumPy.
 
-Kernels that compute a quantity of pele-ocl by themselves are checked by `pele-ocl check`. Three are a step of several,
-or a function in a given loop: these are checked here.
+Kernels that compute a complete quantity of pele-ocl are checked by `pele-ocl check`. Three are one of several steps,
+or a function in a given loop; these are checked here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pele_ocl.checking.compiling import plain_source, plain_words
 from pele_ocl.checking.simulator import INSTALL, findings_of, simulator
 from pele_ocl.reference.solvent import hct_term
 
-CRASHED = "it crashed; which index lies outside its array?"
+CRASHED = "it crashed; which index is outside its array?"
 GUARDS = 64  # numbers after the output that no kernel may touch
 BLANK = "____"
 INTEGERS = re.compile(r"(?<![\w.])\d+\s*/\s*\d+(?![\w.])")  # a quotient that C rounds to an integer
@@ -31,8 +31,8 @@ ATTRIBUTE = re.compile(r"__attribute__\s*\(\(\s*\w+\s*(\([^()]*\))?\s*\)\)")
 DECLARED = re.compile(r"\b(?:(?:__)?kernel\s+void|float8)\s+(\w+)\s*\(")
 DEFINED = re.compile(r"\bfloat8\s+(\w+)\s*\(")
 TURNED = {  # axes z, y, x of a map, as they are found
-    (2, 1, 0): "x and z change places", (0, 2, 1): "x and y change places", (1, 0, 2): "y and z change places",
-    (1, 2, 0): "x, y and z change places", (2, 0, 1): "x, y and z change places",
+    (2, 1, 0): "x and z are swapped", (0, 2, 1): "x and y are swapped", (1, 0, 2): "y and z are swapped",
+    (1, 2, 0): "x, y and z are permuted", (2, 0, 1): "x, y and z are permuted",
 }  # fmt: skip
 KIND = re.compile(r"an array|(?:int|float|double)\d*")
 QUALIFIER = re.compile(r"\b(?:const|volatile|restrict|(?:__)?private)\b")
@@ -43,10 +43,10 @@ TINY, HUGE = 1e-30, 1e6  # sizes of gradients that only another number's bits ha
 class Case:
     """One launch of an exercise.
 
-    about : in words; size, group : work-items in all and in a group
-    inputs : the kernel's arguments before its output; before : the output as the kernel finds it
-    exact : what it must hold afterwards, float64; allowed : largest error of a right kernel, of all or of each
-    element : names one number of the output; explain : says what may be wrong with what was found, or ""
+    about : description; size, group : work-items in total and in a group
+    inputs : the kernel's arguments before its output; before : the initial content of the output
+    exact : the expected content afterwards, float64; allowed : largest error of a correct kernel, for all or for each
+    element : describes one number of the output; explain : suggests what may be wrong, or ""
     before_source, after_source : what is compiled with it, where it is a function and not a kernel
     rewrite : changes the solution before it is compiled; kernel : which one runs, where the source has several
     """
@@ -66,18 +66,17 @@ class Case:
     kernel: str = ""
 
     def whole(self, source: str) -> str:
-        """All that is compiled for a solution."""
+        """All source that is compiled for a solution."""
         own = self.rewrite(source) if self.rewrite else source
         return "\n".join(filter(None, [self.before_source, own, self.after_source]))
 
 
 @dataclass
 class Verdict:
-    """What a check found.
-
-    findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the solution, if it is right
-    slowest : seconds of the slowest of five runs of the former, where this file timed it
-    is_checked : False if the check itself failed, by what is no fault of the kernel
+    """Result of a check. findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the
+    solution, if correct
+        slowest : seconds of the slowest of five runs of the kernel, if measured here
+        is_checked : False if the check itself failed, for reasons unrelated to the kernel
     """
 
     exercise: str
@@ -97,10 +96,10 @@ def check(name: str, source: str, *, is_simulated: bool = True, most_seconds: fl
 def judge(
     name: str, source: str, *, is_simulated: bool = True, most_seconds: float = 0, say: Callable[[str], None] = print
 ) -> Verdict:
-    """Run a kernel on the cases of an exercise, and say what it does wrong.
+    """Run a kernel on the cases of an exercise, and describe its errors.
 
-    is_simulated : whether a simulator looks at it, too, if there is one
-    most_seconds : that this process may compute for a case, else it is ended; 0 for no limit
+    is_simulated : whether it is also run in a simulator, if there is one
+    most_seconds : CPU time limit of this process for a case; 0 for no limit
     """
     verdict = Verdict(name, findings=[*blanks(source), *another(name, source)])
     if verdict.findings:
@@ -133,7 +132,7 @@ def judge(
 
 
 def with_lines(found: Iterable[tuple[int | None, str]]) -> list[str]:
-    """Put the lines before each sentence, which is said once."""
+    """Add the line numbers to each sentence, without duplicates."""
     lines: dict[str, list[int]] = {}
     for line, sentence in found:
         lines.setdefault(sentence, []).extend([] if line is None else [line])
@@ -141,20 +140,20 @@ def with_lines(found: Iterable[tuple[int | None, str]]) -> list[str]:
 
 
 def _listed(numbers: list[int]) -> str:
-    """Write "line 7: ", "lines 7, 9 and 12: ", or nothing."""
+    """Return "line 7: ", "lines 7, 9 and 12: ", or ""."""
     if len(numbers) < 2:
         return "".join(f"line {number}: " for number in numbers)
     return f"lines {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}: "
 
 
 def blanks(source: str) -> list[str]:
-    """Say in which lines blanks are left; those in comments do not count."""
+    """List the lines with unfilled blanks, ignoring comments."""
     lines = [number for number, line in enumerate(plain_source(source).splitlines(), 1) if BLANK in line]
-    return with_lines((number, f"the blank `{BLANK}` is still to be filled") for number in lines)
+    return with_lines((number, f"the blank `{BLANK}` has not been filled") for number in lines)
 
 
 def another(name: str, source: str) -> list[str]:
-    """Say so if a source is of another exercise, or has no function of the exercise's name and arguments."""
+    """Report a source of another exercise, or without a function with the exercise's name and arguments."""
     code, wanted = ATTRIBUTE.sub(" ", plain_source(source)), function_of(name)
     if re.search(rf"\b{wanted}\s*\(", code):
         given, own = (_arguments(text, wanted) for text in (plain_source(_blank(name)), code))
@@ -169,7 +168,7 @@ def another(name: str, source: str) -> list[str]:
 
 
 def function_of(exercise: str) -> str:
-    """Name the kernel, or the function, of an exercise: `atomic` is a word of OpenCL C."""
+    """Return the name of the kernel or function of an exercise: `atomic` is a keyword of OpenCL C."""
     return "atomic_pairs" if exercise == "atomic" else exercise
 
 
@@ -178,7 +177,7 @@ def _blank(name: str) -> str:
 
 
 def _arguments(code: str, name: str) -> list[str]:
-    """List what a function takes: an array, or the type of a number; "" where its declaration is not found."""
+    """List the arguments of a function: an array, or the type of a number; "" if its declaration is not found."""
     found = re.search(rf"\b{name}\s*\(([^()]*)\)\s*\{{", code)
     if found is None:
         return [""]
@@ -191,11 +190,14 @@ def _arguments(code: str, name: str) -> list[str]:
 
 
 def seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
-    """Have the simulator look for what the device may hide, say what it saw, and list it."""
+    """Run the simulator to find errors that the device may hide; print and return them."""
     from course import report_on
 
     if simulator() is None:
-        say(f"{name}: no simulator looked for races and invalid accesses, which this device may hide: {INSTALL}")
+        say(
+            f"{name}: races and invalid accesses, which this device may hide, were not checked with a "
+            f"simulator: {INSTALL}"
+        )
         return []
     before = next(iter(CASES[name]())).before_source
     offset = before.count("\n") + 1 if before else 0
@@ -214,7 +216,7 @@ def seen(name: str, source: str, say: Callable[[str], None]) -> list[str]:
 
 
 def seconds_of(case: Case, source: str) -> Measured:
-    """Time a kernel on a case, the fastest of five runs."""
+    """Time a kernel on a case, and return the fastest of five runs."""
     from course import run
 
     of = dict(out=case.before, group=case.group, kernel=case.kernel)
@@ -222,7 +224,7 @@ def seconds_of(case: Case, source: str) -> Measured:
 
 
 def _fault(case: Case, source: str) -> str:
-    """Describe the first thing that is wrong with a kernel, or ""."""
+    """Describe the first error of a kernel, or return ""."""
     import pyopencl as cl
 
     try:
@@ -234,11 +236,11 @@ def _fault(case: Case, source: str) -> str:
             return ""
         offset = case.before_source.count("\n") + 1 if case.before_source else 0
         said = with_lines(((each.line or 0) - offset, each.sentence) for each in plain_words(str(error)))
-        return "the compiler does not take it; " + "; ".join(said)
+        return "the compiler rejects it; " + "; ".join(said)
 
 
 def fault_of(case: Case, source: str) -> str:
-    """Describe the first thing that is wrong with what a kernel wrote, or ""."""
+    """Describe the first error in the output of a kernel, or return ""."""
     from course import run
 
     n = case.before.size
@@ -247,23 +249,24 @@ def fault_of(case: Case, source: str) -> str:
     out = np.concatenate([case.before, guard])
     _, whole = run(case.whole(source), case.size, *inputs, out=out, group=case.group, runs=1, kernel=case.kernel)
     if not np.array_equal(whole[n:], guard):
-        return "it writes past the end of its output; which work-items have nothing to do?"
+        return "it writes past the end of its output; which work-items have no work?"
     wrong = ~(np.abs(whole[:n].astype(float) - case.exact) <= case.allowed)
     if not wrong.any():
         return ""
     first = int(np.argmax(wrong))
     numbers = f"{int(wrong.sum())} of {n} numbers are wrong; {case.element(first)} is {whole[first]:.6g}"
     hints = [
-        f"line {line}: {quotient} is 0, C divides integers so; write 1.0f / 3" for line, quotient in _integers(source)
+        f"line {line}: {quotient} is 0, because C divides integers; write 1.0f / 3"
+        for line, quotient in _integers(source)
     ]
     hints = hints or list(filter(None, [case.explain(whole[:n], wrong) or _of_all(whole[:n], case)]))
     return "; ".join([f"{numbers}, not {case.exact[first]:.6g}", *hints])
 
 
 def _of_all(found: NDArray[np.float32], case: Case) -> str:
-    """Say so if all numbers are wrong by one factor, or in others' places, or ""."""
+    """Report numbers that are all wrong by the same factor, or in the wrong places; or return ""."""
     if np.ndim(case.allowed) == 0 and np.abs(np.sort(found) - np.sort(case.exact)).max() <= case.allowed:
-        return "the numbers are right, but not in their places: which index has each?"
+        return "the numbers are correct, but in the wrong places: what is the index of each?"
     counted = np.abs(case.exact) > 100 * case.allowed
     ratios = found[counted] / case.exact[counted]
     if not len(ratios) or not ratios[0] or not np.allclose(ratios, ratios[0], rtol=0.02):
@@ -272,7 +275,7 @@ def _of_all(found: NDArray[np.float32], case: Case) -> str:
 
 
 def _integers(source: str) -> Iterator[tuple[int, str]]:
-    """Yield quotients of two integers that are less than one, with their lines."""
+    """Yield quotients of two integers that are less than one, with their line numbers."""
     for number, line in enumerate(source.splitlines(), 1):
         for found in INTEGERS.findall(line.partition("//")[0]):
             above, below = map(int, found.split("/"))
@@ -281,7 +284,7 @@ def _integers(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _padded(value: Any) -> Any:
-    """Put 0, 1, 0, 1, ... after an array: a kernel that reads too far does not crash, but adds what it should not."""
+    """Append 0, 1, 0, 1, ... to an array, so that a kernel that reads beyond its end adds wrong values."""
     if isinstance(value, np.ndarray) and value.ndim:
         beyond = np.arange(GUARDS * value[0].size) % 2
         return np.concatenate([value, beyond.reshape(GUARDS, *value.shape[1:]).astype(value.dtype)])
@@ -289,7 +292,7 @@ def _padded(value: Any) -> Any:
 
 
 def pair_cases() -> Iterator[Case]:
-    """Kernels over pairs: a single one, and lists in order, in which neighbours share an atom."""
+    """Kernels on pairs: a single pair, and ordered lists, in which neighbours share an atom."""
     from course import Pairs, pairs_of
 
     for cutoff, n_pairs in ((4.0, 1), (4.0, 206), (8.0, 2058)):
@@ -298,24 +301,24 @@ def pair_cases() -> Iterator[Case]:
 
 
 def of_pairs(pairs: Any) -> Case:
-    """Make the case of a list of pairs."""
+    """Create the case of a pair list."""
 
     def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
         sizes = np.abs(found[found != 0])
         if np.isnan(found).any() or (len(sizes) and sizes.min() < TINY):
             return (
-                "these are an integer's bits: a cast, or an assignment to an int, rounds a float's value; "
+                "these are the bits of an integer: a cast, or an assignment to an int, rounds the value of a float; "
                 "as_int(as_float(...) + ...) keeps its bits"
             )
         if len(sizes) and sizes.max() > HUGE:
-            return "the sum so far counts by its bits: as_float(expected) is its value"
+            return "the bits of the sum were used as its value: as_float(expected) is its value"
         if n == 1 and not len(sizes):
-            return "nothing was added, or a float's value rounded to an int; as_int(as_float(...) + ...) keeps its bits"
+            return "nothing was added, or a float was rounded to an int; as_int(as_float(...) + ...) keeps its bits"
         if n == 1:
             return _of_pair(found.astype(float).reshape(-1, 3), exact.reshape(-1, 3), pairs)
         return (
-            "one pair alone is right, so additions are lost: the value must be added to the current number, and the "
-            "exchange tried again if another number was seen than expected"
+            "a single pair is correct, so additions are lost: the value must be added to the current number, and the "
+            "exchange repeated if the number seen is not the expected one"
         )
 
     n, exact = len(pairs.pairs), pairs.exact().ravel()
@@ -338,9 +341,9 @@ def _of_pair(found: NDArray[np.float64], exact: NDArray[np.float64], pairs: Any)
             return f"the slope lacks a factor {lacks}: it is -q q / r^3, times dx, dy and dz"
     alike = np.abs(found - exact) <= allowed
     if (alike | (np.abs(found + exact) <= allowed)).all():
-        return "the second atom gets minus the gradient of the first, in x, y and z"
+        return "the gradient of the second atom must be minus that of the first, in x, y and z"
     if not found[exact != 0].all():
-        return "a number is not where it belongs: x, y, z of atom i are numbers 3 * i, 3 * i + 1, 3 * i + 2"
+        return "a number is in the wrong place: x, y, z of atom i are numbers 3 * i, 3 * i + 1, 3 * i + 2"
     return ""
 
 
@@ -352,7 +355,7 @@ def timed_pairs() -> Case:
 
 
 def segment_cases() -> Iterator[Case]:
-    """Sums of atoms over index lists, some of no pair at all; pairs in no order, so that the list counts."""
+    """Sums for atoms over index lists, some of them empty; pairs are unordered, so the list matters."""
     from course import pairs_of
 
     whole = pairs_of("hexapeptide", 6.0, shuffled=True)
@@ -361,7 +364,7 @@ def segment_cases() -> Iterator[Case]:
 
 
 def of_segments(pairs: Any, axis: int, sign: float) -> Case:
-    """Make the case of the atoms that are first, or second, in pairs."""
+    """Create the case of the atoms that are first, or second, in pairs."""
     n, atoms = len(pairs.atoms), pairs.pairs[:, axis]
     index = np.argsort(atoms, kind="stable").astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(atoms, minlength=n))]).astype(np.int32)
@@ -377,19 +380,19 @@ def of_segments(pairs: Any, axis: int, sign: float) -> Case:
     exact = added(listed, begins, ends)
     allowed = 1e-5 * np.abs(exact).max()
     slips = [
-        ("it takes pair k for the k-th of the list: that one is number index[k]", added(stored, begins, ends)),
-        ("the sum replaces what was there: = where += is meant", exact - 1),
+        ("it uses pair k as the k-th of the list: that one is number index[k]", added(stored, begins, ends)),
+        ("the sum replaces the previous value: = is used instead of +=", exact - 1),
         ("the sign of the sum is wrong: sign * sum is added", 2 - exact),
         ("each segment has one pair too many: it ends before offsets[i + 1]", added(listed, begins, ends + 1)),
         ("each segment begins at offsets[i], not with the first of all", added(listed, 0 * begins, ends)),
         ("each segment ends at offsets[i + 1], not with the last of all", added(listed, begins, 0 * ends + len(atoms))),
-        ("each segment has one pair too few at its begin", added(listed, np.minimum(begins + 1, ends), ends)),
+        ("each segment has one pair too few at its start", added(listed, np.minimum(begins + 1, ends), ends)),
         ("each segment has one pair too few at its end", added(listed, begins, np.maximum(ends - 1, begins))),
-        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not its neighbour's",
+        ("the segment of atom i is the one from offsets[i] to offsets[i + 1], not its neighbour's",
          added(listed, ends, np.append(ends[1:], len(atoms)))),
-        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not two of them",
+        ("the segment of atom i is the one from offsets[i] to offsets[i + 1], not two of them",
          added(listed, begins, np.append(ends[1:], len(atoms)))),
-        ("the segment of atom i is that from offsets[i] to offsets[i + 1], not two of them",
+        ("the segment of atom i is the one from offsets[i] to offsets[i + 1], not two of them",
          added(listed, np.insert(begins[:-1], 0, 0), ends)),
     ]  # fmt: skip
 
@@ -442,7 +445,7 @@ def series_of(r: NDArray[np.float64], s: NDArray[np.float64], terms: int = 5) ->
 
 
 def born_cases() -> Iterator[Case]:
-    """Terms of born8 by themselves; whether it calls hct8 for far pairs; integrals by the loop of vectors.cl."""
+    """Single terms of born8; whether it calls hct8 for far pairs; integrals with the loop of vectors.cl."""
     from course import born_of, kernel
 
     numbers = np.random.default_rng(1)
@@ -462,7 +465,7 @@ def born_cases() -> Iterator[Case]:
     counted = kernel("hct8").replace("hct8(", "hct8(global float *called, ").replace(") {", ") {\n    *called += 1;", 1)
     inputs = tuple(values[:1].astype(np.float32).ravel() for values in (r2, rho, s))
     yield Case(
-        "eight far pairs, no call of hct8", (1,), None, inputs, np.zeros(1, np.float32), np.zeros(1), 0.0,
+        "eight far pairs without a call of hct8", (1,), None, inputs, np.zeros(1, np.float32), np.zeros(1), 0.0,
         lambda k: "the number of calls of hct8",
         lambda found, wrong: "the first `if` must be true if no lane is near",
         before_source=counted, after_source=CALLS,
@@ -472,14 +475,14 @@ def born_cases() -> Iterator[Case]:
 
 
 def _counting(source: str) -> str:
-    """Hand a counter of calls through all functions of float8 to hct8."""
+    """Pass a counter of calls through all functions of float8 to hct8."""
     own = DEFINED.findall(source)
     counted = re.sub(rf"(?<!float8 )\b(hct8|{'|'.join(own)})\s*\(", r"\1(called, ", DEFINED.sub(r"float8 \1(", source))
     return re.sub(rf"\bfloat8 ({'|'.join(own)})\(", r"float8 \1(global float *called, ", counted)
 
 
 def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.float32]) -> Case:
-    """Make the case of terms of single pairs."""
+    """Create the case of the terms of single pairs."""
     from course import kernel
 
     r, wide, scaled = np.sqrt(r2.astype(float)), rho.astype(float), s.astype(float)
@@ -496,26 +499,27 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
         is_series = bool(by_series.any() and np.allclose(found[by_series], series_of(r, scaled)[by_series], rtol=1e-4))
         if is_series and (wrong | (r > 2.5 * scaled)).all():  # beyond, the two hardly differ
             return (
-                "every near pair has the series' value, infinite for an atom with itself at r2 = 0: hct8 is for near "
-                "pairs, r2 < far * far, and the series alone is right only if no lane is near, !any(near)"
+                "every near pair has the value of the series, infinite for an atom with itself at r2 = 0: hct8 is for "
+                "near pairs, r2 < far * far, and the series by itself is correct only if no lane is near, !any(near)"
             )
         if not np.isfinite(found).all():
             return (
                 "one pair is an atom with itself, at r2 = 0, where the series is infinite: near is r2 < far * far, "
-                "and the series alone is right only if no lane is near, !any(near)"
+                "and the series by itself is correct only if no lane is near, !any(near)"
             )
         if is_series and (r[near] > 4 * scaled[near]).all():
             return (
-                "pairs between 4 s and rho + s have the series' value: a pair is far beyond both, fmax(4 * s, rho + s)"
+                "pairs between 4 s and rho + s have the value of the series: a pair is far if it is beyond both, "
+                "fmax(4 * s, rho + s)"
             )
         if is_series:
             return (
-                "it is the series' value for a near pair; r2 is the square of a distance: is it compared with "
+                "it is the value of the series for a near pair; r2 is the square of a distance: is it compared with "
                 "far * far?"
             )
         if far.any() and np.allclose(found[far], series_of(r[far], scaled[far], 4), rtol=2e-6):
-            return "the series ends one term too early, there are five"
-        return "far pairs alone are wrong, by the series" if far.any() and not near.any() else ""
+            return "the series ends one term too early; there are five"
+        return "only far pairs, computed by the series, are wrong" if far.any() and not near.any() else ""
 
     return Case(
         f"{len(r)} pairs, near and far", (len(r) // 8,), None, (r2, rho, s), np.zeros(len(r), np.float32), exact,
@@ -526,7 +530,7 @@ def of_terms(r2: NDArray[np.float32], rho: NDArray[np.float32], s: NDArray[np.fl
 
 
 def of_molecule(of: Any) -> Case:
-    """Make the case of a molecule's Born integrals."""
+    """Create the case of the Born integrals of a molecule."""
     from course import kernel
 
     exact = np.pad(of.exact, (0, len(of.rho) - of.n_atoms))
@@ -546,13 +550,13 @@ def timed_born() -> Case:
 
 
 def bin_cases() -> Iterator[Case]:
-    """Maps with a cutoff: bins all within reach, many bins, points that fill no whole groups, few for a simulator."""
+    """Maps with a cutoff: all bins within reach, many bins, incomplete groups of points, few for a simulator."""
     for points, edge, cutoff in ((6, 6.0, 30.0), (8, 4.0, 8.0), (7, 2.5, 6.0), (5, 6.0, 5.0)):
         yield of_bins(points, edge, cutoff)
 
 
 def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") -> Case:
-    """Make the case of a molecule's map with a cutoff."""
+    """Create the case of a map with a cutoff."""
     from course import bins_of, map_of, within
 
     of = map_of(name, points)
@@ -567,15 +571,19 @@ def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") 
 
     def explain(found: NDArray[np.float32], wrong: NDArray[np.bool_]) -> str:
         if (found == 0).all():
-            return "nothing was added: bin b has the atoms from begins[b] to begins[b + 1]"
+            return "nothing was added: bin b contains the atoms from begins[b] to begins[b + 1]"
         for axes, sentence in TURNED.items():
             if np.abs(found.reshape(3 * (points,)).transpose(axes).ravel() - exact).max() <= allowed:
-                return f"{sentence} in the place of `map`: x runs fastest, (k * ny + j) * nx + i"
+                return f"{sentence} instead of `map`: x runs fastest, (k * ny + j) * nx + i"
         for sentence, counts in _slips(bins, np.floor(of.corner[3] * index / edge).astype(int), r2, cutoff):
             values = (potential * counts).sum(axis=1)
             if np.abs(found - values).max() <= 2 * allowed + 1e-5 * np.abs(values).max():
                 return sentence
-        return "" if np.isfinite(found).all() else "a number is infinite or none: an atom that is not there was read"
+        return (
+            ""
+            if np.isfinite(found).all()
+            else "a number is infinite or not a number: an atom that does not exist was read"
+        )
 
     return Case(
         f"{points}^3 points, {len(bins.begins) - 1:,} bins of {edge:g} A, cutoff {cutoff:g} A",
@@ -587,7 +595,7 @@ def of_bins(points: int, edge: float, cutoff: float, name: str = "hexapeptide") 
 def _slips(
     bins: Any, own: NDArray[np.int64], r2: NDArray[np.float64], cutoff: float
 ) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield what may be wrong with a walk over bins, and how often each point then counts each atom."""
+    """Yield possible errors of a loop over bins, and how often each point then includes each atom."""
     inside, shape = r2 < cutoff**2, np.array(bins.shape)
     number = np.repeat(np.arange(len(bins.begins) - 1), np.diff(bins.begins))
     met = own[:, None, :] + bins.near(cutoff)[None, :, :3]
@@ -600,16 +608,19 @@ def _slips(
 
     last, first = (np.isin(np.arange(len(number)), ends) for ends in (bins.begins[1:] - 1, bins.begins[:-1]))
     mine = number == ((own[:, 2] * shape[1] + own[:, 1]) * shape[0] + own[:, 0])[:, None]
-    yield "atoms beyond the cutoff count, too: r2 is to be less than cutoff * cutoff", walk()
+    yield "atoms beyond the cutoff are included: r2 must be less than cutoff * cutoff", walk()
     yield "r2 is the square of a distance: compare it with cutoff * cutoff", inside & (r2 < cutoff)
     yield "each bin has one atom too few at its end: it ends before begins[b + 1]", inside & ~last
-    yield "each bin has one atom too few at its begin: its first is begins[b]", inside & ~first
+    yield "each bin has one atom too few at its start: its first is begins[b]", inside & ~first
     there = ((met >= 0) & (met < shape)).all(axis=2).sum(axis=1)
-    yield "the point's own bin counts for each of the list: b is the number of `bin`", inside * mine * there[:, None]
+    yield (
+        "the point's own bin is used for each bin of the list: b is the number of `bin`",
+        inside * mine * there[:, None],
+    )
     yield "the last layer of bins is left out: bins are numbered from 0 to bins - 1", inside & walk(high=-1)
     yield "the first layer of bins is left out: bins are numbered from 0", inside & walk(low=1)
-    yield "x and z change places in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((2, 1, 0))
-    yield "x and y change places in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((1, 0, 2))
+    yield "x and z are swapped in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((2, 1, 0))
+    yield "x and y are swapped in b: x runs fastest, (z * bins.y + y) * bins.x + x", inside & walk((1, 0, 2))
 
 
 def timed_bins() -> Case:

@@ -118,7 +118,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
         if len(atoms) != len(self.molecule):
             raise InputError(f"ASE gives {len(atoms):,} atoms; the calculator is for {len(self.molecule):,}")
         if atoms.pbc.any():
-            raise InputError("the atoms are periodic, which an implicit solvent is not; set atoms.pbc = False")
+            raise InputError("periodic boundaries are not supported in implicit solvent; set atoms.pbc = False")
         if self.molecule.labels is not None and is_named(atoms):
             names = tuple(atoms.arrays[name].copy() for name in (*_NAMES, "numbers"))
             if self._named is None or not all(map(np.array_equal, names, self._named[0])):
@@ -130,7 +130,7 @@ class Calculator(AseCalculator):  # type: ignore[misc]
             i = int(np.argmax(other))
             there = gemmi.Element(int(atoms.numbers[i])).name
             raise InputError(
-                f"ASE gives {there} as {self.molecule.describe(i)}; make a calculator for these atoms, in their order"
+                f"ASE gives {there} as {self.molecule.describe(i)}; create a calculator for these atoms, in their order"
             )
         return np.arange(len(atoms), dtype=np.int32)
 

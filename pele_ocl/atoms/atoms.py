@@ -188,7 +188,7 @@ class Atoms(ReadOnlyArrays, Suggests):
             virtual_sites=None if self.virtual_sites is None else self.virtual_sites.of_atoms(places),
             undone_pairs=None if self.undone_pairs is None else self.undone_pairs.of_atoms(indices.astype(np.int32)),
             rigid_pairs=rigid[(rigid >= 0).all(axis=1)],
-            notes=(*self.notes, Note(f"{len(indices):,} of {len(self):,} atoms were taken", code="selected")),
+            notes=(*self.notes, Note(f"{len(indices):,} of {len(self):,} atoms were selected", code="selected")),
         )
 
     def __add__(self, other: Atoms) -> Atoms:
@@ -259,15 +259,14 @@ class Atoms(ReadOnlyArrays, Suggests):
             raise ParameterError(self.default_radii.lacking)
         if "sgb" in missing:
             raise InputError(
-                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms do not "
-                "have; "
-                "take PELE's OPLS2005"
+                f"{purpose} needs the SGB parameters of templates (columns 5 to 8 of NBON), which these atoms do "
+                "not have; use PELE's OPLS2005"
             )
         if missing:
             way = next((f"; {of}" for of in self.notes if isinstance(of, Note) and of.code == "no_lennard_jones"), "")
             raise InputError(f"{purpose} needs {' and '.join(missing)}, which these atoms do not have{way}")
         if len(self) == 0:
-            raise InputError(f"{purpose} needs at least one atom; there is none")
+            raise InputError(f"{purpose} needs at least one atom; it has none")
 
     def moved(self, positions: ArrayLike) -> Atoms:
         """Return the atoms at other positions (n, 3) A, much faster than `replace`: only the positions are validated.
@@ -296,7 +295,7 @@ class Atoms(ReadOnlyArrays, Suggests):
 
         Raises InputError if labels are missing, or for an unknown element."""
         if self.labels is None:
-            raise InputError("masses follow from elements, which these atoms do not have")
+            raise InputError("masses need elements, which these atoms do not have")
         import gemmi
 
         symbols, places = np.unique(elements_of(self.labels), return_inverse=True)
@@ -304,7 +303,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         weights = np.array([of.weight if of.atomic_number else 0.0 for of in elements], np.float64)[places]
         unknown = np.flatnonzero((weights == 0) & ~self.is_site)
         if len(unknown):
-            raise InputError(f"{self.describe(int(unknown[0]))} has no element whose mass is known")
+            raise InputError(f"{self.describe(int(unknown[0]))} has no element with a known mass")
         found: Floats = np.where(self.is_site, 0.0, weights)
         return found
 
@@ -330,13 +329,13 @@ class Atoms(ReadOnlyArrays, Suggests):
         chosen = tidy_set(arguments.text("name", name))
         arguments.choice("the set of GB radii", chosen, (*RADII_SETS, *PDB2PQR_SETS))
         if self.labels is None:
-            raise InputError(f"the radii {name} follow from names and elements, which these atoms do not have")
+            raise InputError(f"the radii {name} need names and elements, which these atoms do not have")
         if chosen in PDB2PQR_SETS:
             from .pdb2pqr_radii import radii_by_names
 
             given = radii_by_names(chosen, self.labels)
             former = (
-                (f"the radii {name} are named {chosen} now; the former name goes with the next release",)
+                (f"the radii {name} are named {chosen} now; the former name will be removed in the next release",)
                 if name != chosen
                 else ()
             )
@@ -369,7 +368,7 @@ class Atoms(ReadOnlyArrays, Suggests):
         pair = close_pair(self.positions, arguments.number("distance", distance, "a positive distance in A", above=0))
         if pair is not None:
             i, j = sorted(pair)
-            raise InputError(f"{self.describe(i)} and {self.describe(j)} stand at the same place; remove one of them")
+            raise InputError(f"{self.describe(i)} and {self.describe(j)} are at the same position; remove one of them")
 
     def _checked(self, name: str) -> Floats:
         values: Floats = read_only(arguments.numbers(name, getattr(self, name)), np.float64)
@@ -387,7 +386,7 @@ class Atoms(ReadOnlyArrays, Suggests):
             raise InputError(f"sgb has shape {values.shape}; expected ({len(self)}, 4), four values per atom")
         bad = (values[:, :2] < 0).any(axis=1) | np.isinf(values).any(axis=1)
         if bad.any():
-            raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite figure")
+            raise InputError(f"sgb of {self.describe(int(np.argmax(bad)))} has a negative radius or an infinite number")
         return values
 
     def _check_finite(self, name: str, values: Floats) -> None:
@@ -463,7 +462,7 @@ def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, .
     if first.gb_radii is None or second.gb_radii is None:
         return first, second, ()
     chosen = [each.gb_radii_set for each in (first, second) if each.default_radii is None]
-    noted_ = (f"GB radii of both molecules are {chosen[0]}, which those of one were chosen to be",) if chosen else ()
+    noted_ = (f"GB radii of both molecules are {chosen[0]}, as chosen for one of them",) if chosen else ()
     if first.gb_radii_set == second.gb_radii_set:
         return first, second, noted_ if len(chosen) == 1 else ()
     if first.default_radii is not None and second.default_radii is not None:
@@ -472,7 +471,7 @@ def _of_one_set(first: Atoms, second: Atoms) -> tuple[Atoms, Atoms, tuple[str, .
         return first, second.with_radii(first.gb_radii_set), noted_
     if first.default_radii is not None and second.gb_radii_set in RADII_SETS:
         return first.with_radii(second.gb_radii_set), second, noted_
-    note = f"GB radii of the molecules are of different sets: {first.gb_radii_set} and {second.gb_radii_set}"
+    note = f"the molecules have different sets of GB radii: {first.gb_radii_set} and {second.gb_radii_set}"
     return first, second, (note,)
 
 

@@ -119,9 +119,7 @@ def charmm_radii(atoms: Atoms) -> Floats:
     """Return the radii (n,) A of atoms with CHARMM names. Raises ParameterError for atoms without a radius."""
     labels = atoms.labels
     if labels is None or atoms.types is None:
-        raise ParameterError(
-            "the radii of CHARMM's force fields follow from names and types, which these atoms do not have"
-        )
+        raise ParameterError("the radii of CHARMM's force fields need names and types, which these atoms do not have")
     types = [name[:4] for name in atoms.types.tolist()]
     names = np.array([_NAMES.get(name, name) for name in labels.names.tolist()])
     at_an_end = np.isin(labels.residue_index, labels.residue_index[names == "OT2"])
@@ -131,7 +129,7 @@ def charmm_radii(atoms: Atoms) -> Floats:
     found = np.array([known[key] for key in keys])
     if np.isnan(found).any():
         k = int(np.isnan(found).argmax())
-        raise ParameterError(f"{labels.atom(k)} has no radius among those of CHARMM's force fields; use another set")
+        raise ParameterError(f"{labels.atom(k)} has no radius in CHARMM's force fields; use another set")
     found[_ends(atoms)] = _AT_AN_END
     return found
 

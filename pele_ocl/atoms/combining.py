@@ -73,7 +73,7 @@ def pairs_of_types(
     counts = np.bincount(types, minlength=len(sigma)).astype(np.int64)
     if (n_pairs := int(counts[chosen].prod(axis=1).sum())) > MOST_PAIRS:
         raise InputError(
-            f"{n_pairs:,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), more than "
+            f"{n_pairs:,} pairs of atoms have special Lennard-Jones parameters (NBFIX), more than "
             f"{MOST_PAIRS:,}; leave out solvent, ions or lipids"
         )
     if not len(chosen):
@@ -96,7 +96,7 @@ def pairs_note(pairs: LennardJonesPairs) -> tuple[str, ...]:
         return ()
     return (
         Note(
-            f"{len(pairs):,} pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which are used",
+            f"{len(pairs):,} pairs of atoms have special Lennard-Jones parameters (NBFIX), which are used",
             code="pair_parameters",
         ),
     )

@@ -89,7 +89,7 @@ OTHER_ATOMS = "other_atoms"  # code of errors about atoms that differ from a ref
 
 
 def _other_atoms(what: str, advice: str) -> InputError:
-    """Make the error about atoms that differ. Callers with better advice can use `what` alone."""
+    """Create the error about atoms that differ. Callers with better advice can use `what` alone."""
     return InputError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
 
 
@@ -124,8 +124,8 @@ def _shared_residues(mine: Residues, theirs: Residues, source: str, given: Label
         same = [j for j in known[key(of)] if _same_kind(of.name, theirs[j].name, len(of.atoms))]
         if len(same) > 1:
             raise InputError(
-                f"{source}: has several residues like {given.residue(theirs[same[0]].atoms[0])}, so it is not clear "
-                "which is compared; give the copies chains or numbers of their own"
+                f"{source}: has several residues like {given.residue(theirs[same[0]].atoms[0])}, so it is ambiguous "
+                "which is compared; give the copies different chains or numbers"
             )
         if same:
             found.append((i, same[0]))

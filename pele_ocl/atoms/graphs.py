@@ -46,7 +46,7 @@ class Graph:
 
     @classmethod
     def of(cls, elements: Iterable[str], bonds: ArrayLike) -> Graph:
-        """Make a graph. Hydrogen isotopes are treated as hydrogen; duplicate bonds are ignored."""
+        """Create a graph. Hydrogen isotopes are treated as hydrogen; duplicate bonds are ignored."""
         pairs = np.sort(np.asarray(bonds, np.int32).reshape(-1, 2), axis=1)
         symbols = tuple("H" if of in ("D", "T") else str(of) for of in elements)
         return cls(symbols, np.unique(pairs, axis=0) if len(pairs) else pairs)
@@ -179,8 +179,8 @@ class Matching:
         self._trials += 1
         if self._trials > MOST_TRIALS:
             raise InputError(
-                f"a molecule of {len(self.ours):,} atoms has more symmetry than can be searched; number its atoms as "
-                "the ligand's are"
+                f"a molecule of {len(self.ours):,} atoms is too symmetric to be matched; put its atoms in the order "
+                "of the ligand's"
             )
         cells = defaultdict[int, list[int]](list)
         for j, colour in enumerate(two):
@@ -329,12 +329,12 @@ def difference(ours: Graph, theirs: Graph, name: Mapping[int, str]) -> str:
         odd = next((i for i, colour in enumerate(one) if surplus[colour] > 0), None)
         if odd is not None:
             around = ", ".join(sorted(ours.elements[j] for j in ours.neighbours[odd])) or "nothing"
-            return f"no atom there is bonded as {name[odd]} is, {ours.elements[odd]} with {around} around it"
+            return f"no atom of it has the same bonds as {name[odd]} is, {ours.elements[odd]} with {around} around it"
         one, two = (
             tuple(hash((colours[i], *sorted(colours[j] for j in near))) for i, near in enumerate(of.neighbours))
             for of, colours in ((ours, one), (theirs, two))
         )
-    return "its bonds join other atoms"
+    return "its bonds connect other atoms"
 
 
 def lacks_hydrogens(ours: Graph, theirs: Graph) -> bool:

@@ -38,10 +38,10 @@ def chosen_indices(n: int, which: slice | ArrayLike) -> NDArray[np.intp]:
         return np.flatnonzero(chosen)
     stray = (chosen < -n) | (chosen >= n)
     if stray.any():
-        raise InputError(f"atom {chosen[stray][0]} was asked for; the atoms are 0 to {n - 1}")
+        raise InputError(f"atom {chosen[stray][0]} does not exist; the atoms are 0 to {n - 1}")
     indices = everyone[chosen.astype(np.intp)]
     if len(np.unique(indices)) < len(indices):
-        raise InputError("an atom was asked for twice; name each once")
+        raise InputError("an atom is selected twice; give each once")
     return indices
 
 
@@ -57,7 +57,9 @@ def joined(first: Any, second: Any) -> dict[str, Any]:
         raise InputError("one of the two molecules has no bonded terms; give both a force field")
     for each in (first, second):
         if each.undone_pairs is not None:
-            raise InputError(f"one of the two molecules has atoms that {each.undone_pairs.what}; it cannot be joined")
+            raise InputError(
+                f"one of the two molecules has atoms that {each.undone_pairs.what}, so it cannot be joined"
+            )
     labels = _labels(first, second)
     n = len(first)
     columns = {

@@ -75,7 +75,7 @@ def lcpo_parameters(atoms: Atoms, unknown: str = "carbon", rule: str = "chemistr
     parameters, absent = _parameters(atoms, rule)
     if absent and unknown == "refuse":
         raise InputError(
-            f"LCPO has no parameters for {atoms.describe(absent[0][0])}: {absent[0][1]}; leave it out, take those of "
+            f"LCPO has no parameters for {atoms.describe(absent[0][0])}: {absent[0][1]}; leave it out, use those of "
             "carbon (lcpo_unknown='carbon'), or choose the surface ace or none"
         )
     return parameters
@@ -92,7 +92,7 @@ def lcpo_notes(atoms: Atoms, rule: str = "chemistry") -> tuple[str, ...]:
     more = f" and {len(absent) - _NAMED:,} more" if len(absent) > _NAMED else ""
     return (
         Note(
-            f"LCPO has no parameters for {named}{more}: those of carbon are taken, as AMBER's programs do; refuse such "
+            f"LCPO has no parameters for {named}{more}: those of carbon are used, as in AMBER's programs; refuse such "
             "atoms with `lcpo_unknown='refuse'`",
             code="lcpo_carbon",
         ),
@@ -114,14 +114,10 @@ def _parameters(atoms: Atoms, rule: str) -> _Found:
 
 def _find(atoms: Atoms, rule: str) -> _Found:
     if atoms.labels is None:
-        raise InputError(
-            "LCPO surfaces follow from elements, which these atoms do not have; choose the surface ace or none"
-        )
+        raise InputError("LCPO surfaces need elements, which these atoms do not have; choose the surface ace or none")
     elements, bonds, is_site = elements_of(atoms.labels), atoms.bond_pairs, atoms.is_site
     if len(atoms) > 1 and not len(bonds):
-        raise InputError(
-            "LCPO surfaces follow from bonds, which these atoms do not have; choose the surface ace or none"
-        )
+        raise InputError("LCPO surfaces need bonds, which these atoms do not have; choose the surface ace or none")
     bonds = bonds[~is_site[bonds].any(axis=1)]
     ends = bonds_both_ways(bonds)
     n_bonds = np.bincount(ends[:, 0], minlength=len(atoms))

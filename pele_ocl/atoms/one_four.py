@@ -27,7 +27,7 @@ def written_terms(atoms: Atoms, what: str, others: tuple[str, ...] = ()) -> Bond
         if len(table) and name not in plain:
             raise InputError(f"{what} has no place for {table.kind}, of which these atoms have {len(table):,}")
     if atoms.virtual_sites is not None or len(atoms.rigid_pairs):
-        raise InputError(f"{what} is written of atoms without virtual sites and rigid pairs")
+        raise InputError(f"{what} can only be written for atoms without virtual sites and rigid pairs")
     return atoms.bonded
 
 
@@ -60,7 +60,7 @@ def scales_of_pairs(atoms: Atoms, what: str) -> Floats:
     if odd.any():
         k = int(np.argmax(odd))
         raise InputError(
-            f"{what} has no place for 1-4 parameters of their own, which {atoms.describe(int(i[k]))} and "
+            f"{what} cannot contain special 1-4 parameters, which {atoms.describe(int(i[k]))} and "
             f"{atoms.describe(int(j[k]))} have"
         )
     return scales

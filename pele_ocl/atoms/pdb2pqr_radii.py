@@ -35,12 +35,12 @@ def radii_by_names(name: str, labels: Labels) -> Floats:
         names = [_ATOMS.get(each, each) for each in map(str, labels.names[begin:end])]
         found = _template(own_name, residue.name, names)
         if found is None:
-            raise ParameterError(f"{residue}: the radii {name} have no such residue; give radii of your own")
+            raise ParameterError(f"{residue}: the radii {name} do not include this residue; give your own radii")
         missing = next((own for own in names if own not in found), None)
         if missing is not None:
             raise ParameterError(
-                f"{residue}: the radii {name} have no atom {missing} of it; give radii of your own, or name the atoms "
-                "as the PDB does"
+                f"{residue}: the radii {name} have no atom {missing} of it; give your own radii, or use the atom "
+                "names of the PDB"
             )
         radii[begin:end] = [found[own] for own in names]
     return radii

@@ -80,7 +80,7 @@ def radii_set(name: str, labels: Labels, bonds: Ints) -> tuple[Floats, Floats]:
     name = gb_set(name)
     elements = elements_of(labels)
     if name != "bondi" and len(elements) > 1 and not len(bonds):
-        raise InputError(f"the GB radii {name} follow from bonds, of which these atoms have none; bondi needs none")
+        raise InputError(f"the GB radii {name} need bonds, which these atoms do not have; bondi does not need them")
     if name in TINKER_SETS:
         radii, scales = element_rule(elements, bonds)
         if name == "openmm-obc":

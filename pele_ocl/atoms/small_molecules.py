@@ -53,7 +53,7 @@ class SmallMolecules:
                 first = int(self._atoms[residues == residue][0])
                 name = str(self._labels.residue_names[first])
                 raise InputError(
-                    f"the receptor still has the residue {self._labels.residue(first)} where the pose lies: "
+                    f"the receptor still has the residue {self._labels.residue(first)} at the position of the pose: "
                     f"{near.sum():,} of its {len(own):,} heavy atoms are within {_SAME_PLACE:g} A of it; leave it out "
                     f"by `without={name!r}`",
                     code="occupied",

@@ -33,9 +33,7 @@ def tan_luo_radii(atoms: Atoms) -> Floats:
     Raises InputError for atoms without AMBER types or labels, and for types without a radius.
     """
     if atoms.types is None or atoms.type_family != "amber" or atoms.labels is None or atoms.gb_radii is None:
-        raise InputError(
-            "radii of Tan and Luo go by the atom types of an AMBER topology, which these atoms do not have"
-        )
+        raise InputError("radii of Tan and Luo need the atom types of an AMBER topology, which these atoms do not have")
     types = [_SPLIT_FROM.get(name, f"{name:<2}"[:2]) for name in atoms.types.tolist()]
     is_hydrogen = np.array([name[0] in "Hh" for name in types])
     ends = bonds_both_ways(atoms.bond_pairs)
@@ -67,7 +65,10 @@ def tan_luo_notes(atoms: Atoms) -> tuple[str, ...]:
     if not found:
         return ()
     named = ", ".join(f"{name} as {_SPLIT_FROM[name].strip()}" for name in found)
-    return (f"Tan and Luo have no radii for types of ff14SB, which count as the types they were split from: {named}",)
+    return (
+        "Tan and Luo have no radii for types of ff14SB, which are treated as the types from which they "
+        f"were split: {named}",
+    )
 
 
 def _radius(kind: str, residue: str, name: str, group: float, bears: bool, n_hydrogens: int) -> float:

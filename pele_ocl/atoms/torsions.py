@@ -77,7 +77,7 @@ class Graph:
     def __init__(self, atoms: Atoms) -> None:
         """Raise InputError for atoms without bonds or labels."""
         if atoms.labels is None or not len(atoms.bond_pairs):
-            raise InputError("torsions are found from bonds and elements, which these atoms do not have")
+            raise InputError("torsions need bonds and elements, which these atoms do not have")
         self.atoms, self.elements = atoms, atoms.labels.elements
         self.neighbours: list[list[int]] = [[] for _ in range(len(atoms))]
         for i, j in atoms.bond_pairs.tolist():

@@ -94,7 +94,7 @@ def why(rung: RungTime, ceilings: Ceilings) -> str:
     computing = max("roots", "multiply_adds", key=lambda kind: shares[kind])
     most = max((kind for kind in shares if shares[kind] <= 1), key=lambda kind: shares[kind], default=computing)
     if shares[computing] > 1:
-        reason = f"faster than the counted {KINDS[computing]} allow: it skips work"
+        reason = f"faster than the counted {KINDS[computing]} allow: it performs fewer operations"
     elif shares[most] >= CLOSE:
         reason = f"limited by {KINDS[most]}"
     elif shares["bytes"] > 1:
@@ -103,7 +103,7 @@ def why(rung: RungTime, ceilings: Ceilings) -> str:
         reason = f"no single limit; {KINDS[most]} are the largest share"
     else:
         reason = "limited by latency; most vector lanes are idle"
-    return f"{rung.rung}: {reason} ({others} of the device's most)"
+    return f"{rung.rung}: {reason} ({others} of the device's maximum)"
 
 
 def what_was_seen(rungs: list[RungTime], ceilings: Ceilings) -> str:

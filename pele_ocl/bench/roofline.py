@@ -20,7 +20,7 @@ SPOT = 11.0  # size of a number or a mark, pixels
 SIDES = [(12, 0), (-12, 0), (0, 13), (0, -13), (12, 13), (-12, -13), (12, -13), (-12, 13)]
 LEGEND = (
     "Solid: memory's bytes, then multiply-adds. Dashed: reciprocal roots, for the rungs with fewest and most of them. "
-    "Beside names: G evaluations per second."
+    "Numbers after names: G evaluations per second."
 )
 TITLES = {
     "potmap": "potential maps, an atom at a point",
@@ -50,7 +50,7 @@ def draw_ladders(path: Path, rungs: Sequence[RungTime], ceilings: Ceilings, *, i
         panel.set_title(TITLES[ladder], color=ink, fontsize=9.5)
         _name(figure, panel, own, ink)
     figure.text(0.01, 0.02, LEGEND, color=ink, fontsize=8)
-    axes[0].set_ylabel("G multiply-adds a second", color=ink, fontsize=9)
+    axes[0].set_ylabel("G multiply-adds per second", color=ink, fontsize=9)
     figure.savefig(path, dpi=150, facecolor=paper)
     return figure
 
@@ -77,7 +77,7 @@ def _draw(
     panel.set(xlim=(lowest, highest), ylim=(bottom, top))
     panel.plot([x for x, _ in places], [y / 1e9 for _, y in places], mark, color=colour, markersize=6)
     _number(panel, [(x, y / 1e9) for x, y in places], ink)
-    panel.set_xlabel("multiply-adds a byte asked for", color=ink, fontsize=9)
+    panel.set_xlabel("multiply-adds per requested byte", color=ink, fontsize=9)
     for axis in (panel.xaxis, panel.yaxis):  # label only decades, to avoid overlap
         axis.set_minor_formatter(ticker.NullFormatter())
     panel.tick_params(which="both", colors=ink, labelsize=8)

@@ -176,7 +176,7 @@ def binding(
     start = time.perf_counter()
     if not isinstance(complex, Atoms) and paths_of(complex) is None:
         if files.given:
-            raise KeywordError("a decomposition or a picture is of one structure; give one, or leave out its file")
+            raise KeywordError("decompositions and pictures need a single structure; give one, or leave out its file")
         if trajectory.paths:
             raise several_structures(complex)  # type: ignore[arg-type]
         every = tuple(map(Path, complex))  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ def binding(
     with heard_notes() as heard:
         if isinstance(complex, Atoms):
             if about := sorted(door.given & {"reading", *(of.name for of in fields(Reading))} - {"trajectory"}):
-                raise KeywordError(f"Atoms are given; `{about[0]}` is about files, whose path is then needed")
+                raise KeywordError(f"`{about[0]}` needs files; give a path instead of Atoms")
             molecule = MoleculeRead(NoFile(), door.model.choose_radii(complex))
         else:
             molecule = spec.molecule(read_file(complex))  # type: ignore[arg-type]

@@ -51,11 +51,11 @@ class Mutant:
         return _placed(np.asarray(conformations[:, self.kept], np.float64), self.beta, self.placed)
 
 
-_STAY = {"ALA": "is alanine already", "GLY": "has no side chain", "PRO": "has a ring that holds its backbone"}
+_STAY = {"ALA": "is already alanine", "GLY": "has no side chain", "PRO": "has a ring that includes its backbone"}
 
 
 def reasons_to_stay(atoms: Atoms) -> list[str]:
-    """Return for each residue why it cannot be mutated to alanine, e.g. `is alanine already`; "" if it can.
+    """Return for each residue why it cannot be mutated to alanine, e.g. `is already alanine`; "" if it can.
 
     Side chains bonded to another residue, as in disulphides, cannot be mutated.
     """
@@ -140,17 +140,19 @@ def cut_at(atoms: Atoms, residue: int) -> Cut:
     names = {str(atoms.labels.names[i]): int(i) for i in own}
     where = atoms.labels.residue(int(own[0]))
     if not {"CA", "CB"} <= names.keys():
-        raise InputError(f"{where} has no CB, and cannot become alanine")
+        raise InputError(f"{where} has no CB, so it cannot be mutated to alanine")
     if residue in _linked(atoms):
-        raise InputError(f"the side chain of {where} is bonded to another residue, and cannot become alanine's")
+        raise InputError(
+            f"the side chain of {where} is bonded to another residue, so it cannot be mutated to alanine's"
+        )
     ends = atoms.bond_pairs
     beside = np.concatenate([ends[ends[:, 0] == names["CB"], 1], ends[ends[:, 1] == names["CB"], 0]])
     gamma = np.array([i for i in beside if i != names["CA"] and atoms.labels.elements[i] != "H"], np.intp)
     hydrogens = np.array([i for i in beside if atoms.labels.elements[i] == "H"], np.intp)
     removed = np.setdiff1d(_beyond(names["CB"], names["CA"], ends, own), [*gamma, *hydrogens, names["CB"]])
     if len(gamma) + len(hydrogens) != 3 or not len(gamma):
-        reason = reasons_to_stay(atoms)[residue] or "has no side chain that could be cut after CB"
-        raise InputError(f"{where} {reason}, and cannot become alanine")
+        reason = reasons_to_stay(atoms)[residue] or "has no side chain beyond CB"
+        raise InputError(f"{where} {reason}, so it cannot be mutated to alanine")
     return Cut(own, np.setdiff1d(np.arange(len(atoms)), removed), names["CB"], hydrogens, gamma)
 
 
@@ -318,7 +320,7 @@ class AlanineScan:
         """Messages about selected residues that were not mutated."""
         told = [f"{residue} {reason}" for residue, reason in self.left_out]
         more = f", and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-        return [f"not turned into alanine: {', '.join(told[:_SHOWN])}{more}"] if told else []
+        return [f"not mutated to alanine: {', '.join(told[:_SHOWN])}{more}"] if told else []
 
     def statistics(self) -> list[Spread]:
         """Return the Spread of the changes over the frames for each site."""
@@ -364,8 +366,8 @@ def sites_of(binding: Binding, sites: str | Sequence[int] | None) -> tuple[list[
     if not chosen:
         told = [f"{labels.residues[k]} {reason}" for k, reason in left_out.items()]
         raise InputError(
-            f"no residue that is chosen can become alanine{': ' if told else ''}{', '.join(told[:_SHOWN])} (those of "
-            "proteins can, but ALA, GLY, PRO and those whose side chains are bonded to others, as half cystines are)"
+            f"no selected residue can be mutated to alanine{': ' if told else ''}{', '.join(told[:_SHOWN])} (those of "
+            "proteins can, but ALA, GLY, PRO and those whose side chains are bonded to others, such as half cystines)"
         )
     return chosen, left_out
 

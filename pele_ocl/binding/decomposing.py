@@ -154,13 +154,15 @@ class Decomposer:
         if not plan.model.gb_model.is_pairwise:
             raise InputError(f"energies of {plan.model.gb} are not decomposed; use another GB model")
         if isinstance(plan, PBEnergy) and (self.idecomp > 2 or plan.solvent.equation != "linear"):
-            what = "shares of pairs" if self.idecomp > 2 else "shares of residues in the nonlinear equation"
-            raise InputError(f"Poisson-Boltzmann energies have no {what}; use idecomp 1 or 2 of the linear equation")
+            what = "by pairs" if self.idecomp > 2 else "with the nonlinear equation"
+            raise InputError(
+                f"Poisson-Boltzmann energies cannot be decomposed {what}; use idecomp 1 or 2 with the linear equation"
+            )
         labels = plan.atoms.labels
         if labels is None:
             raise InputError("a decomposition needs residues, which these atoms do not have")
         if not plan.options.per_atom:
-            raise InputError("a decomposition needs the energies of atoms; make the Binding with per_atom=True")
+            raise InputError("a decomposition needs energies per atom; create the Binding with per_atom=True")
         self._plan, self._parts, self.residues, self._starts = plan, parts, labels.residues, labels.residue_starts
         side = np.zeros(len(labels), np.int32)
         side[parts.ligand] = 1

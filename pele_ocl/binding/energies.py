@@ -142,7 +142,7 @@ def joined_energies(pieces: Sequence[BindingEnergies]) -> BindingEnergies:
 
 
 TOO_LARGE = (
-    "atoms are on top of each other: its energies are too large for differences in float32, and the device has no "
+    "atoms overlap: the energies are too large for differences in float32, and the device has no "
     "float64; remove the clash, or use another device"
 )
 

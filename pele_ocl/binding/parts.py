@@ -69,9 +69,7 @@ class Parts:
         if receptor is None:
             is_water = ~is_ligand & _kind(atoms, "water")
             if is_water.any():
-                notes.append(
-                    f"{int(is_water.sum()):,} atoms of water are left out; a receptor that is named may hold them"
-                )
+                notes.append(f"{int(is_water.sum()):,} atoms of water are left out; select a receptor to include them")
             if strip is None:
                 is_stripped, why = _stripped_by(like, atoms, bool(is_water.any()))
                 notes += [why] if why else []
@@ -89,12 +87,12 @@ class Parts:
             if not is_receptor.any():
                 raise InputError("ligand, water and what is stripped contain all atoms, so no receptor is left")
         elif strip is not None:
-            raise InputError("choose one of receptor and strip: the receptor that is named has no atoms to strip")
+            raise InputError("choose one of receptor and strip: a selected receptor is not stripped")
         else:
             is_receptor = mask_of(atoms, receptor, "receptor")
         shared = np.flatnonzero(is_ligand & is_receptor)
         if len(shared):
-            raise InputError(f"{atoms.describe(int(shared[0]))} is in the receptor and in the ligand; name it in one")
+            raise InputError(f"{atoms.describe(int(shared[0]))} is in both the receptor and the ligand")
         is_chosen = is_ligand | is_receptor
         if receptor is not None:
             notes += left_out_notes(atoms, ~is_chosen)
@@ -210,8 +208,8 @@ def _stripped_by(like: str | None, atoms: Atoms, has_water: bool) -> tuple[Bools
     if has_water or like not in _OF_SOLVATED or not found.any():
         return found, ""
     why = (
-        f"{_atoms_of(atoms, found)} kept, because {_PROGRAMS[like]} strips topologies with water alone; name them to "
-        "be stripped if they are to go"
+        f"{_atoms_of(atoms, found)} kept, because {_PROGRAMS[like]} strips topologies with water alone; strip them "
+        "explicitly to remove them"
     )
     return np.zeros(len(atoms), bool), why
 
@@ -259,8 +257,8 @@ def _structural_note(atoms: Atoms, is_left_out: Bools) -> list[str]:
         return []
     found = counted_names(names_of(atoms, is_structural))
     return [
-        f"among the atoms left out are ions that may belong to the structure ({found}); name them in receptor or "
-        "ligand if they do"
+        f"among the atoms left out are ions that may belong to the structure ({found}); if they do, include them in "
+        "receptor or ligand"
     ]
 
 
@@ -285,8 +283,8 @@ def _copies_note(atoms: Atoms, is_ligand: Bools) -> list[str]:
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     n = len({int(m) for m in molecules[np.isin(residues, found)]})
     return [
-        f"the ligand contains {n:,} molecules of one name ({shown}{more}), whose energies are one sum; name one to "
-        "have it alone"
+        f"the ligand contains {n:,} molecules of one name ({shown}{more}), whose energies are summed; select one for "
+        "its own energy"
     ]
 
 

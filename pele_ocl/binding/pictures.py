@@ -53,7 +53,7 @@ def draw_residues(path: str | PathLike[str], decomposition: Decomposition, n: in
     axes.use_sticky_edges = False  # keep a margin beyond the longest bars
     axes.set_yticks(places, [names[k] for k in chosen], size=8)
     axes.axvline(0, color="0.4", linewidth=0.8)
-    axes.set_xlabel("share in the binding energy (kcal/mol)", size=9)
+    axes.set_xlabel("contribution to the binding energy (kcal/mol)", size=9)
     axes.legend(fontsize=7, frameon=False, loc="best")
     _save(figure, path)
 

@@ -106,7 +106,7 @@ class Binding(Settled):
         Raises InputError for parts without atoms or with common atoms, and as `energy` does.
         """
         if model is not None and like is not None:
-            raise InputError("choose one of model and like; SolventModel.like takes changes to a program's constants")
+            raise InputError("choose one of model and like; SolventModel.like accepts changes to a program's constants")
         self._choices: dict[str, Any] = {
             "one_four": one_four,
             "cutoff": cutoff,
@@ -294,7 +294,7 @@ def energies_over(
     tell = None if progress is None else lambda done: progress(done / len(over))
     decomposer = binding._decomposer()
     if resume and decomposer is not None:
-        raise InputError("a decomposition is of all frames of one run; leave out resume, or idecomp")
+        raise InputError("a decomposition needs all frames in one run; leave out resume, or idecomp")
     named = naming or Naming(binding.names)
     evaluate = evaluate_binding_with(binding, decomposer, named)
     parts = list(recorded(over, evaluate, output=output, resume=resume, settings=settings, tell=tell, over=stream))
@@ -318,7 +318,7 @@ def grid_errors(binding: Binding, energies: BindingEnergies | None = None) -> di
     """
     whole = binding.plans["complex"]
     if not isinstance(whole, PBEnergy):
-        raise InputError("Generalized Born uses no grid; make the Binding with pb=PBSolvent()")
+        raise InputError("Generalized Born uses no grid; create the Binding with pb=PBSolvent()")
     fine = binding.evaluate() if energies is None else energies
     systems = binding.systems
     grids = systems.grids(systems.positions(whole.atoms.positions[None]))

@@ -66,9 +66,9 @@ class PBSolvent:
             ("radii", ("own", "tan-luo")),
         ):  # fmt: skip
             arguments.choice(name, getattr(self, name), choices)
-        arguments.number("ion_radius", self.ion_radius, "a number of A, 0 to 100", least=0, most=100)
-        arguments.number("spacing", self.spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
-        arguments.number("padding", self.padding, "a number of A, 1 to 10,000", least=1, most=1e4)
+        arguments.number("ion_radius", self.ion_radius, "a number in A, 0 to 100", least=0, most=100)
+        arguments.number("spacing", self.spacing, "a number in A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", self.padding, "a number in A, 1 to 10,000", least=1, most=1e4)
         arguments.number("tolerance", self.tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1)
 
     def with_constants(self, model: SolventModel) -> PBModel:

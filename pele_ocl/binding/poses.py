@@ -99,7 +99,9 @@ class PoseReader:
     def __init__(self, ligand: Atoms) -> None:
         self.ligand = ligand
         if ligand.labels is None:
-            raise InputError("these atoms have no elements, by which poses are read; read them from a structure file")
+            raise InputError(
+                "reading poses needs elements, which these atoms do not have; read them from a structure file"
+            )
         self._labels = ligand.labels
         elements = self._labels.elements.tolist()
         bonds = ligand.bond_pairs if len(ligand.bond_pairs) else bonds_by_distance(elements, ligand.positions)
@@ -113,7 +115,7 @@ class PoseReader:
         found = self._of_molecules(path) if holds_molecules(path) else self._of_models(path)
         if len(found.errors) == len(found):
             first = found.errors[0]
-            more = f" ({len(found) - 1:,} more fail, too)" if len(found) > 1 else ""
+            more = f" ({len(found) - 1:,} more also fail)" if len(found) > 1 else ""
             raise FormatError(f"{path}: {first}{more}")
         return found
 
@@ -184,7 +186,7 @@ class PoseReader:
         """Read the models of a .pdb or .cif file."""
         if structure_suffix(path) not in STRUCTURES or structure_format(path).conformations is None:
             raise FormatError(
-                f"{path}: poses are read from .sdf, .mol2, .pdb and .cif files; write frames of a trajectory as .pdb"
+                f"{path}: poses can be read from .sdf, .mol2, .pdb and .cif files; write frames of a trajectory as .pdb"
             )
         errors = dict[int, str]()
         numbers, models = read_conformations(path, errors)
@@ -256,7 +258,7 @@ class PoseReader:
         if lacks_hydrogens(self.graph, theirs):
             return (
                 f"hydrogens are missing: it has {len(theirs):,} of the ligand's {len(self.graph):,} atoms; add them "
-                "to the pose as the ligand has them, with RDKit's Chem.AddHs(molecule, addCoords=True) say"
+                "to the pose as in the ligand, for example with RDKit's Chem.AddHs(molecule, addCoords=True)"
             )
         counts = f"its poses have {len(theirs):,} atoms, the ligand {len(self.graph):,}"
         why = difference(self.graph, theirs, self._names)
@@ -295,7 +297,7 @@ class PoseReader:
         return with_hands(ours, theirs, mapping, (self.ligand.positions, molecule.positions))
 
 
-_DRAWN = "is a drawing in two dimensions; give positions in three, of a docking program say"
+_DRAWN = "is a two-dimensional drawing; give three-dimensional positions, for example from a docking program"
 
 
 def _is_drawn(molecule: Molecule) -> bool:
@@ -340,7 +342,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
     """
     parts = binding.parts
     if binding.idecomp is not None:
-        raise InputError("a decomposition is a mean over frames, which poses are not; leave it out")
+        raise InputError("a decomposition is a mean over frames, not over poses; leave it out")
     given = poses if isinstance(poses, Poses) else Poses(poses)
     positions = given.positions
     if positions.ndim != 3 or positions.shape[1:] != (len(parts.ligand), 3) or not len(positions):

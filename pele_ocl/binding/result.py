@@ -446,15 +446,15 @@ def notes_about(found: BindingResult) -> list[str]:
         return notes
     if found.like == "mmpbsa.py" and found.binding.idecomp is not None:
         notes.append(
-            "MMPBSA.py decomposes by sander, whose dielectric constant of water is 80 in place of 78.3; "
-            "`like='sander'` has the constants of its decompositions"
+            "MMPBSA.py uses sander for decompositions, with a dielectric constant of water of 80 "
+            "instead of 78.3; `like='sander'` selects these constants"
         )
     n = int(np.count_nonzero(is_large(energies.complex)))
     if not n:
         return notes
     kind = "frame" if found.poses is None else "pose"
     how = "; they were computed in float64" if found.binding.precision == "float32" else ""
-    return [*notes, f"atoms are on top of each other in {counted(n, kind)}, with energies to match{how}"]
+    return [*notes, f"atoms overlap in {counted(n, kind)}, with very large energies{how}"]
 
 
 def _of_system(terms: Mapping[str, Spread]) -> dict[str, dict[str, float | None]]:

@@ -73,7 +73,7 @@ class BindingFiles:
     def check(self, idecomp: int | None) -> None:
         """Raise InputError or FormatError for files that could not be written."""
         if self.heat_map is not None and idecomp in (1, 2):
-            raise InputError(f"a heat map is of pairs of residues; `idecomp={idecomp}` has none, 3 and 4 have")
+            raise InputError(f"a heat map needs pairs of residues; use `idecomp` 3 or 4, not {idecomp}")
         if self.decomposition is not None:
             require_decomposition_suffix(self.decomposition)
         for picture in (self.residue_plot, self.heat_map, self.running_mean):
@@ -142,39 +142,39 @@ class BindingSpec(StructureSpec):
     def check(self, run: Run, files: BindingFiles) -> None:
         """Raise InputError for options that cannot be combined, and for files that cannot be written."""
         if self.receptor is not None and self.strip is not None:
-            raise KeywordError("choose one of `receptor` and `strip`; a receptor that is named has all its atoms")
+            raise KeywordError("choose one of `receptor` and `strip`; a selected receptor is not stripped")
         if len(self.ligands) > 1 and (run.output is not None or files.given):
-            raise KeywordError("files are of one ligand; give one `ligand`, or use JSON for several")
+            raise KeywordError("files can contain one ligand; give one `ligand`, or use JSON for several")
         if self.frames.paths and len(self.ligands) > 1:
-            run.refuse_sharing("several ligands are done one after the other; give one `ligand`")
+            run.refuse_sharing("several ligands are computed one after another; give one `ligand`")
         if self.is_separate:
             self._check_separate(run, files)
         for part, own in (("receptor", self.receptor_frames), ("ligand", self.ligand_frames)):
             if own.structure is not None and not own.paths:
-                raise KeywordError(f"`{part}_structure` is for its own trajectory; give `{part}_trajectory`, too")
+                raise KeywordError(f"`{part}_structure` is for a separate trajectory; also give `{part}_trajectory`")
         if self.poses is not None:
             self.frames.require_alone(poses=self.poses)
             if self.alanine is not None:
-                raise KeywordError("choose one of `poses` and `alanine`; a scan is of the structure, or of frames")
+                raise KeywordError("choose one of `poses` and `alanine`; a scan needs the structure, or frames")
             of_frames = {"entropy": self.entropy, "running_mean": files.running_mean, "compare": self.compare,
                          "idecomp": self.idecomp}  # fmt: skip
             for name, value in of_frames.items():
                 if value:
-                    raise KeywordError(f"`{name}` is about means over frames; different poses have none")
+                    raise KeywordError(f"`{name}` applies to means over frames, not to different poses")
         self.frames.require_alone(models_all=self.models == "all")
         files.check(self.idecomp)
         if self.idecomp is not None and self.frames.paths:
-            run.refuse_sharing("a decomposition is summed up in one process")
+            run.refuse_sharing("a decomposition is computed in one process")
         if run.output is not None:
             (require_record_suffix if self.frames.paths and not self.is_separate else require_table_suffix)(run.output)
 
     def _check_separate(self, run: Run, files: BindingFiles) -> None:
         """Raise KeywordError for options that need receptor and ligand from the frames of the complex."""
         if not self.frames.paths:
-            raise KeywordError("separate trajectories of the parts need that of the complex, too: `trajectory`")
+            raise KeywordError("separate trajectories of the parts also need that of the complex: `trajectory`")
         run.refuse_sharing("separate trajectories of the parts are read in one process")
         if run.resume:
-            raise KeywordError("separate trajectories of the parts are read in one go; leave out `resume`")
+            raise KeywordError("separate trajectories of the parts cannot be resumed; leave out `resume`")
         given = {"idecomp": self.idecomp, "entropy": self.entropy or None, "alanine": self.alanine,
                  "running_mean": files.running_mean}  # fmt: skip
         for name, value in given.items():
@@ -222,7 +222,7 @@ class BindingSpec(StructureSpec):
             return plan, molecule
         chosen = molecule.taken.part(plan.parts.complex)
         own = self._plan(plan.atoms, plan.parts.ligand, plan.parts.receptor, None)
-        notes = (*plan.notes, "the frames have the atoms of receptor and ligand alone")
+        notes = (*plan.notes, "the frames contain only the atoms of receptor and ligand")
         rewrite(own, parts=replace(own.parts, left_out=plan.parts.left_out), notes=notes)
         return own, replace(molecule, atoms=plan.atoms, chosen=chosen)
 

@@ -65,7 +65,7 @@ def why_no_error(of: Spread) -> list[str]:
     """Say why a mean of several values has no standard error of blocks; nothing if it has one."""
     if of.n < 2 or of.sem_blocked == of.sem_blocked:
         return []
-    return [f"SEM blocks (sem_blocked) is empty, as averages of blocks need {LEAST_OF_BLOCKS} frames or more"]
+    return [f"SEM blocks (sem_blocked) is empty, because block averages need {LEAST_OF_BLOCKS} frames or more"]
 
 
 def blocked_error(series: Floats) -> float:
@@ -128,7 +128,7 @@ def read_binding_report(path: str | PathLike[str]) -> Mapping[str, _Numbers]:
         delta: Mapping[str, _Numbers] = report["delta"]
         _of(delta["total"], "mean")
     except (KeyError, TypeError, ValueError, UnicodeDecodeError):
-        raise FormatError(f"{path}: is not a report of binding energies in JSON") from None
+        raise FormatError(f"{path}: is not a JSON report of binding energies") from None
     return delta
 
 

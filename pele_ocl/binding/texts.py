@@ -29,9 +29,9 @@ def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list
         for k in order[:MOST_POSES]
     ]  # fmt: skip
     heads = ("pose", *(name.replace("_", " ") for name in names), "rmsd A", "")
-    more = [f"and {len(order) - MOST_POSES:,} more, which a file has"] if len(order) > MOST_POSES else []
+    more = [f"and {len(order) - MOST_POSES:,} more; files list all"] if len(order) > MOST_POSES else []
     failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
-    told = f"Binding energy of each pose, kcal/mol, from 1 in the order of the file{failed}"
+    told = f"Binding energy of each pose, kcal/mol, numbered from 1 in the order of the file{failed}"
     return [told, text_table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
 
 

@@ -104,13 +104,13 @@ def of_terms(terms: Floats, word: str, what: str = "sum") -> Iterator[Slip]:
     yield Slip("factor", f"the {what} is twice what it should be", 2 * exact)
     yield Slip("factor", f"the {what} is half of what it should be", exact / 2)
     if terms.any():
-        last = f"the loop ends one {word} too early: the last {word} is left out; it runs while the index < the number"
+        last = f"the loop ends one {word} too early: the last {word} is left out; the condition is: index < number"
         yield Slip("off-by-one", last, exact - terms[:, -1])
-        first = f"the loop begins one {word} too late: {word} 0 is left out; indices begin with 0"
+        first = f"the loop starts one {word} too late: {word} 0 is left out; indices start at 0"
         yield Slip("off-by-one", first, exact - terms[:, 0])
         yield Slip("off-by-one", f"the last {word} is counted twice", exact + terms[:, -1])
-        yield Slip("not-added", f"only the last {word} counts: = where += is meant", terms[:, -1])
-        yield Slip("absolute", "signs are lost: every term counts as positive", np.abs(terms).sum(axis=1))
+        yield Slip("not-added", f"only the last {word} is included: = is used instead of +=", terms[:, -1])
+        yield Slip("absolute", "signs are lost: every term is added as positive", np.abs(terms).sum(axis=1))
 
 
 def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator[Slip]:
@@ -127,7 +127,7 @@ def of_distances(points: Floats, positions: Floats, charges: Floats) -> Iterator
         return potential_of(np.sqrt(sum(squares[other] for other in range(3) if other != axis) + square))
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        rounded = "to a whole number: its variable is an int, where a float is meant"
+        rounded = "to a whole number: its variable is an int instead of a float"
         yield Slip("formula", f"the distance is rounded {rounded}", potential_of(np.trunc(np.sqrt(sum(squares)))))
         whole = np.sqrt(sum(np.trunc(each) ** 2 for each in d))
         yield Slip("formula", f"a difference of coordinates is rounded {rounded}", potential_of(whole))
@@ -168,8 +168,8 @@ def of_places(
         for sentence, values in (
             ("the corner is left out", spacing * indices),
             ("the spacing is left out", corner + indices),
-            ("the number of the point is left out", np.broadcast_to(corner, indices.shape)),
-            ("half a spacing is added: points are at the corners of cells, not in their middles", right + spacing / 2),
+            ("the index of the point is left out", np.broadcast_to(corner, indices.shape)),
+            ("half a spacing is added: points are at the corners of cells, not at their centres", right + spacing / 2),
         ):
             places = right.copy()
             places[:, axes] = values[:, axes]
@@ -178,8 +178,8 @@ def of_places(
     for axis, other in itertools.permutations(range(3), 2):
         name, rule = "xyz"[axis], f"corner.{'xyz'[axis]} + corner.w * {'ijk'[axis]}"
         for sentence, value in (
-            (f"{name} has the number of the point along {'xyz'[other]}", corner[axis] + spacing * indices[:, other]),
-            (f"{name} has the corner's {'xyz'[other]}", corner[other] + spacing * indices[:, axis]),
+            (f"{name} uses the index of the point along {'xyz'[other]}", corner[axis] + spacing * indices[:, other]),
+            (f"{name} uses the corner's {'xyz'[other]}", corner[other] + spacing * indices[:, axis]),
         ):
             places = right.copy()
             places[:, axis] = value
@@ -188,7 +188,7 @@ def of_places(
     for axis, other in itertools.combinations(range(3), 2):
         places, both = right.copy(), [axis, other]
         places[:, both] = corner[both] + spacing * indices[:, both[::-1]]
-        sentence = f"{'xyz'[axis]} and {'xyz'[other]} have each other's numbers of the point: x is of i, y of j, z of k"
+        sentence = f"{'xyz'[axis]} and {'xyz'[other]} have exchanged indices: x belongs to i, y to j, z to k"
         with np.errstate(divide="ignore", invalid="ignore"):
             yield Slip("axes", sentence, potential_at(places))
 
@@ -229,19 +229,19 @@ def potmap_cases(group: int) -> Sequence[Case]:
 
         def slips() -> Iterator[Slip]:
             yield from of_terms(terms, "atom", "potential")
-            yield Slip("formula", "the root is missing: the terms are q / r^2 in place of q / r", (charges / r2).sum(1))
-            yield Slip("formula", "the terms are q r in place of q / r", (charges * np.sqrt(r2)).sum(1))
+            yield Slip("formula", "the root is missing: the terms are q / r^2 instead of q / r", (charges / r2).sum(1))
+            yield Slip("formula", "the terms are q r instead of q / r", (charges * np.sqrt(r2)).sum(1))
             yield Slip("formula", "charges are left out: the terms are 1 / r", (1 / np.sqrt(r2)).sum(1))
             whole = np.zeros(len(terms))
             for each in terms.T:
                 whole = np.trunc(whole + each)
-            rounded = (
-                "the sum is rounded to a whole number at each step: its variable is an int, where a float is meant"
-            )
+            rounded = "the sum is rounded to a whole number at each step: its variable is an int instead of a float"
             yield Slip("formula", rounded, whole)
             if min(shape) > 1:
                 turned = terms.sum(1).reshape(shape[::-1]).transpose().ravel()
-                axes = "the axes of the map are exchanged: a point's place is (k * ny + j) * nx + i, x runs fastest"
+                axes = (
+                    "the axes of the map are exchanged: the index of a point is (k * ny + j) * nx + i, x varies fastest"
+                )
                 yield Slip("axes", axes, turned)
             for axis, name in enumerate("xyz"):
                 moved = points + spacing * np.eye(3)[axis]
@@ -301,10 +301,10 @@ def born_cases(group: int) -> Sequence[Case]:
         def slips() -> Iterator[Slip]:
             yield from of_terms(terms, "atom")
             if n > 1:
-                itself = "an atom meets itself, at a distance of zero: leave out j = i"
+                itself = "an atom is paired with itself, at a distance of zero: leave out j = i"
                 yield Slip("own-pair", itself, np.where(scaled > rho, np.nan, terms.sum(1)))
                 swapped = np.where(own, 0, hct_term(np.where(own, 1, r), scaled[:, None], rho[None]) / 2)
-                yield Slip("formula", "rho and s are exchanged: rho is of atom i, s of atom j", swapped.sum(1))
+                yield Slip("formula", "rho and s are exchanged: rho belongs to atom i, s to atom j", swapped.sum(1))
 
         values = dict(n_atoms=n, atoms=np.column_stack([positions, rho]), scaled=scaled)
         title = f"{n:,} atom{'s' * (n > 1)}{name}"
@@ -330,9 +330,9 @@ def solvent_cases(group: int) -> Sequence[Case]:
         def slips() -> Iterator[Slip]:
             yield from of_terms(terms, "atom", "energy")
             without = np.where(np.eye(n, dtype=bool), 0, terms).sum(1)
-            yield Slip("own-pair", "the atom's own term, j = i, is left out; it counts here", without)
+            yield Slip("own-pair", "the atom's own term, j = i, is left out; it must be included here", without)
             bare = np.divide(products, r, out=np.zeros_like(r), where=r > 0)
-            yield Slip("formula", "the terms are q q / r in place of q q / f", bare.sum(1))
+            yield Slip("formula", "the terms are q q / r instead of q q / f", bare.sum(1))
             wrong = products / np.sqrt(r**2 + radii[:, None] * radii[None])
             yield Slip("formula", "the exponential of f is left out", wrong.sum(1))
 
@@ -393,7 +393,7 @@ def _list(n_pairs: int, n_atoms: int, uncharged: bool = False, at_one_place: boo
         epsilon=epsilon, starts=starts, partners=np.ascontiguousarray(both[:, 1], np.int32),
     )  # fmt: skip
     name = f"{len(pairs):,} pair{'s' * (len(pairs) > 1)} of {n_atoms} atoms{', charges all zero' * uncharged}"
-    name += ", two atoms at one place, excluded" * at_one_place
+    name += ", two atoms at the same position, excluded" * at_one_place
     return _List(pairs, lennard_jones + coulomb, lennard_jones, coulomb, pulls, partner_pulls, values, name)
 
 
@@ -435,17 +435,20 @@ def nonbond_cases(group: int) -> Sequence[Case]:
         def slips() -> Iterator[Slip]:
             both = added(of.pulls, -of.pulls)
             yield Slip("sign", "the sign is wrong: these are forces, minus the gradient", -both)
-            alike = "both atoms of a pair get the same gradient: the second one gets minus that of the first"
+            alike = "both atoms of a pair have the same gradient: that of the second must have the opposite sign"
             yield Slip("sign", alike, added(of.pulls, of.pulls))
-            lacks = "the second atom of each pair gets nothing: it gets minus the gradient of the first"
+            lacks = "the second atom of each pair has no gradient: it must be minus that of the first"
             yield Slip("formula", lacks, added(of.pulls, 0 * of.pulls))
             yield Slip("factor", "the gradient is twice what it should be: is each pair counted twice?", 2 * both)
             yield Slip("factor", "the gradient is half of what it should be", both / 2)
             starts = of.values["starts"]
             atoms = np.flatnonzero(np.diff(starts))  # atoms with partners
             for index, sentence in (
-                (starts[1:] - 1, "ends one too early: its last partner is left out; it runs while k < starts[i + 1]"),
-                (starts[:-1], "begins one too late: its first partner is left out; it begins with k = starts[i]"),
+                (
+                    starts[1:] - 1,
+                    "ends one too early: the last partner is left out; the condition is k < starts[i + 1]",
+                ),
+                (starts[:-1], "starts one too late: the first partner is left out; it must start with k = starts[i]"),
             ):
                 without = both.reshape(n, 3).copy()
                 without[atoms] -= of.partner_pulls[index[atoms]]

@@ -29,7 +29,7 @@ from .simulator import findings_of, lines_of_writes, same_values, simulated, sim
 from .timing import timed
 
 FAR_OUTSIDE = "it reads or writes far outside its arrays"
-ENDLESS = "a loop without end, or a barrier that not all come to, or far too much work"
+ENDLESS = "an infinite loop, a barrier that some work-items do not reach, or far too much work"
 ENDED_FOR_TIME = tuple(-getattr(signal, name) for name in ("SIGPROF", "SIGKILL") if hasattr(signal, name))
 DONE = "done"  # last line of a process that finished
 MOST_SECONDS = 120.0  # wall time of a check
@@ -86,7 +86,7 @@ def step_by_step(request: dict[str, Any], device: Device) -> Iterator[CheckResul
         except DeviceError as error:
             if not is_of_a_run(error):
                 raise
-            crash = Finding("crash", f"the device ends it: {FAR_OUTSIDE}", None, (cases[len(result.cases)].name,))
+            crash = Finding("crash", f"the device aborts it: {FAR_OUTSIDE}", None, (cases[len(result.cases)].name,))
             yield replace(result, findings=(*result.findings, crash))
 
 
@@ -270,9 +270,9 @@ def _result(process: _Process, request: dict[str, Any], device: str) -> CheckRes
         return result
     seconds = f"{MOST_SECONDS:.0f} s" if not in_time else f"{request['most_seconds']:.0f} s of computing"
     reason = (
-        f"it does not end within {seconds}, a right kernel takes milliseconds: {ENDLESS}"
+        f"it does not end within {seconds}; a correct kernel takes milliseconds: {ENDLESS}"
         if process.is_endless
-        else f"it ends the process that runs it: {FAR_OUTSIDE}"
+        else f"it crashes its process: {FAR_OUTSIDE}"
         if process.process.returncode < 0
         else f"it cannot be run: {' '.join(complaints.split())[-300:]}"
     )

@@ -34,16 +34,16 @@ MOST_MESSAGES = 5  # later messages are mostly consequences of the first ones
 
 # Compiler messages -> readable messages.
 PLAIN = [
-    (r"use of undeclared identifier '(_{3,})'", "the blank `{0}` is still to be filled"),
+    (r"use of undeclared identifier '(_{3,})'", "the blank `{0}` has not been filled"),
     (r"use of undeclared identifier '(\w+)'", "`{0}` is used, but no such variable was declared; is it misspelt?"),
     (r"expected ';'.*", "a semicolon is missing here, or at the end of the line before"),
     (r"expected '\)'", "a closing parenthesis is missing"),
     (r"expected '}'", "a closing brace is missing: some {{ has no }}"),
     (r"extraneous closing brace.*", "there is one closing brace too many"),
-    (r"unknown type name '(\w+)'", "`{0}` is not a type; OpenCL C has int, float, float4, double and their like"),
+    (r"unknown type name '(\w+)'", "`{0}` is not a type; OpenCL C has int, float, float4, double and similar types"),
     (r"implicit declaration of function '(\w+)'.*", "unknown function `{0}`; is it misspelt?"),
-    (r"no matching function for call to '(\w+)'", "`{0}` takes arguments of other types, or another number of them"),
-    (r"call to '(\w+)' is ambiguous", "`{0}` is there for several types; write a cast, such as (float)x"),
+    (r"no matching function for call to '(\w+)'", "`{0}` takes other types of arguments, or another number of them"),
+    (r"call to '(\w+)' is ambiguous", "`{0}` is defined for several types; write a cast, such as (float)x"),
     (r"redefinition of '(\w+)'", "`{0}` is declared twice"),
     (r"cannot assign to variable '(\w+)' with const.*", "`{0}` is const: it can be read, but not changed"),
     (r"read-only variable is not assignable", "this is const: it can be read, but not changed"),
@@ -53,20 +53,20 @@ PLAIN = [
     (r"subscripted value is not an array, pointer, or vector",
      "only arrays have elements in brackets [ ]; an array that a kernel takes has one index, not one for each axis"),
     (r"scalar operand type has greater rank than the type of the vector element\. \('double' and 'float.*",
-     "a double meets a float vector: a constant of float ends in f, such as 1.0f"),
+     "a double is combined with a float vector: float constants end in f, such as 1.0f"),
     (r"scalar operand type has greater rank than the type of the vector element\. \('([^']+)' and '([^']+)'.*",
-     "a {0} meets a vector of another type, {1}: declare both alike"),
+     "a {0} is combined with a vector of another type, {1}: declare both with one type"),
     (r"implicit conversions between vector types \('([^']+)'[^']*'[^']*'[^']*'([^']+)'.*",
-     "`{0}` and `{1}` cannot be mixed: declare both alike, or write convert_{0}(...)"),
+     "`{0}` and `{1}` cannot be mixed: declare both with one type, or write convert_{0}(...)"),
     (r"(?:invalid argument type|statement requires expression of scalar type).*",
      "a mask has a truth value in each lane, `if` and `!` want a single one: any(mask) or all(mask)"),
     (r"(?:kernel )?[Pp]ointer (?:arguments|argument).*(?:address space|global).*|.*must be .*global.*constant.*",
      "an array that a kernel takes needs `global` before its type: `global const float *`"),
     (r"initializing '(?:const )?(?:__private )?([^']+)' with an expression of incompatible type '([^']+)'.*",
-     "a {1} does not fit into a {0}: declare both alike"),
+     "a {1} cannot be assigned to a {0}: declare both with one type"),
     (r"parameter may not be qualified with an address space",
      "only arrays are `global`, `constant` or `local`: a pointer, as in `global const float *`"),
-    (r"kernel must have void return type", "a kernel gives nothing back: write `kernel void`"),
+    (r"kernel must have void return type", "a kernel returns nothing: write `kernel void`"),
     (r"use of type '?\"?double.*|.*cl_khr_fp64.*", "this device has no double; use float"),
     (r"variable.*address space.*must.*kernel.*|.*non-kernel function variable cannot be declared in local.*",
      "`local` arrays are declared at the top of the kernel itself, not in a loop, branch or helper"),
@@ -172,10 +172,10 @@ def files_outside(source: str) -> Iterator[Finding]:
         rest = source[found.end() :].partition("\n")[0]
         name = HEADER.fullmatch(rest)
         if name is None or not is_header(name[1]):
-            what = "headers of cl/ alone can be included, by their path in it; write all else in one file"
+            what = "only headers of cl/ can be included, by their path in it; write everything else in one file"
             yield Finding("compile", what, source.count("\n", 0, found.start()) + 1)
     for found in ASSEMBLY.finditer(code):
-        what = "assembly is not taken, as it can read files; write OpenCL C"
+        what = "assembly is not allowed, because it can read files; write OpenCL C"
         yield Finding("compile", what, source.count("\n", 0, found.start()) + 1)
 
 
@@ -201,13 +201,13 @@ def _wrong_arguments(source: str, parameters: tuple[Parameter, ...], quantity: Q
         line = _line_of(source, of.name)
         if of.name not in given:
             names = ", ".join(given)
-            yield Finding("signature", f"`{quantity.name}` gives no argument `{of.name}`; it gives {names}", line)
+            yield Finding("signature", f"`{quantity.name}` has no argument `{of.name}`; it has {names}", line)
         elif not _fits(of, given[of.name], of.name == quantity.output):
             yield Finding("signature", f"`{of.name}` is {_type(of)}; it must be {_wanted(given[of.name])}", line)
         elif of.name == quantity.output and of.is_const:
             yield Finding("signature", f"`{of.name}` is const, but the kernel is to fill it", line)
     if quantity.output not in {of.name for of in parameters}:
-        yield Finding("signature", f"the kernel has no argument `{quantity.output}`, where its results go")
+        yield Finding("signature", f"the kernel has no argument `{quantity.output}`, to which results are written")
 
 
 def _fits(of: Parameter, given: Given, is_output: bool) -> bool:

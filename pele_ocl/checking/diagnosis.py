@@ -28,14 +28,14 @@ FEWEST_SIZES = 3  # wrong sizes, of which one may be an exception
 COUNTED = 24  # values of a sum for which additions are counted
 # Wrong factors of a potential, and their causes.
 FACTORS = {
-    COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant already",
-    1 / COULOMB_KCAL_A: "the atoms' charges are times Coulomb's constant, which is not divided out",
+    COULOMB_KCAL_A: "the atoms' charges already include Coulomb's constant",
+    1 / COULOMB_KCAL_A: "the atoms' charges include Coulomb's constant, which must not be divided out",
     0.1: "lengths are in Å, not in nm",
     10.0: "lengths are in Å, not in nm",
     4.184: "energies are in kcal, not in kJ",
     1 / 4.184: "energies are in kcal, not in kJ",
 }
-UNWRITTEN = "it is never written, or only with zeros, as an int holds fractions"
+UNWRITTEN = "it is never written, or only with zeros, as an int does for fractions"
 UNNAMED = ("wrong", "not-a-number")  # used only without a more specific explanation
 FOLLOWS = (*UNNAMED, "not-written", "axes")  # omitted if there is a certain fault
 
@@ -124,7 +124,7 @@ def _of_case(
         for name in first.beyond
     ]
     faults += [
-        Finding("out-of-bounds", f"it writes before `{name}`, whose indices begin with 0", None, (case.name,), "write")
+        Finding("out-of-bounds", f"it writes before `{name}`, whose indices start at 0", None, (case.name,), "write")
         for name in first.before
     ]
     faults += [Finding("writes-input", f"it changes its input `{name}`", None, (case.name,)) for name in first.changed]
@@ -132,7 +132,7 @@ def _of_case(
     worst = float(np.max(error))
     if any(_differ(first, each, case, tolerance) for each in outcomes[1:]):
         differ = (
-            "it gives other numbers each time it runs: a race, in which work-items write one element at a time, or a "
+            "its results differ from run to run: a race, in which work-items write one element at the same time, or a "
             "value that was never set"
         )
         if runner.quantity.element == "group" or len(runner.launch.shape(case)) > 1:  # one writer per element
@@ -176,7 +176,7 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
     if is_map and k > 1 and _is_alike_in_rows(values, wrong, case):
         yield Finding(
             "not-written",
-            f"some points are never written, all others are right: groups overlap, since work-items own {k} points "
+            f"some points are never written, all others are correct: groups overlap, because work-items own {k} points "
             f"each. Either these are neighbours, from {k} * get_global_id(0) on, or get_local_size(0) apart, the first "
             f"at {k} * get_local_size(0) * get_group_id(0) + get_local_id(0)",
         )
@@ -184,16 +184,16 @@ def _explained(runner: Runner, case: Case, first: Outcome, wrong: NDArray[np.boo
         yield from _of_numbers(runner, case, values, wrong)
     if is_map and values[wrong].any() and _is_misplaced(values, case.exact, tolerance):
         owned = "; a work-item's points are as far apart in x as in the index" * (k > 1)
-        yield Finding("axes", f"numbers are right, but not in their places: {runner.quantity.place}{owned}")
+        yield Finding("axes", f"numbers are correct, but in the wrong places: {runner.quantity.place}{owned}")
     if case.added and not _is_long(case):
         yield from _of_sum(runner, case, first)
     errors, where = _errors(first, case), _named(np.flatnonzero(wrong), runner, case)
     if runner.compiled.precision == "float64" and errors.max() < TOLERANCE["float32"]:
-        digits = "seven digits are right, as float has them: a variable is float, or a constant ends in f, for double"
+        digits = "only seven digits are correct, as in float: a variable is float, or a constant ends in f, for double"
         yield Finding("precision", digits)
     if errors.max() < LOST_DIGITS and _is_long(case):
         yield Finding(
-            "precision", "digits are lost in one long sum in float: sum runs of some hundred terms, and these"
+            "precision", "digits are lost in one long sum in float: sum groups of a few hundred terms, then these sums"
         )
     if not values.any():
         yield Finding("not-written", f"`{runner.quantity.output}` stays zero: {UNWRITTEN}")
@@ -282,9 +282,9 @@ def _of_sum(runner: Runner, case: Case, first: Outcome) -> Iterator[Finding]:
     counts = _counts(runner, case)
     if counts[0] not in (0, 1) and (np.abs(counts / counts[0] - 1) < 1e-3).all():
         times = "minus " * int(counts[0] < 0) + f"{abs(counts[0]):.4g} times"
-        yield Finding("factor", f"the sum is {times} what it should be: values are added as they are, with no factor")
+        yield Finding("factor", f"the sum is {times} what it should be: values must be added without a factor")
     several = "values are counted several times: is a step of the loop the number of all work-items of all groups, and"
-    left_out = "values are left out: does each work-item's loop go on to the last value, and"
+    left_out = "values are left out: does each work-item's loop continue to the last value, and"
     if (counts > 1).any():
         yield Finding("formula", f"{several} does each step of a tree add each part once?")
     elif (counts == 0).any():

@@ -16,8 +16,8 @@ KINDS = {
     "signature": "its arguments do not match the quantity",
     "crash": "it crashes, is aborted by the device, or does not end",
     "out-of-bounds": "it reads or writes outside of arrays",
-    "race": "work-items write, or write and read, one element at a time",
-    "same-value": "work-items write one element at a time, all the same value; a note",
+    "race": "work-items write, or write and read, one element at the same time",
+    "same-value": "work-items write one element at the same time, all the same value; a note",
     "barrier": "a barrier is missing",
     "divergence": "some work-items of a group do not reach a barrier",
     "uninitialised": "a value is used before it is set",
@@ -26,7 +26,7 @@ KINDS = {
     "writes-input": "an input array is overwritten",
     "sign": "signs are wrong",
     "factor": "a constant factor is wrong",
-    "off-by-one": "one too many, or one too few",
+    "off-by-one": "one too many or too few",
     "partial-group": "the last work-group, which is not full, is wrong",
     "own-pair": "an atom's pair with itself is wrong",
     "axes": "axes are exchanged, or numbers are in the wrong places",
@@ -118,7 +118,9 @@ class CheckResult(Reported):
 
     def __repr__(self) -> str:
         said = f"{len(self.findings)} found: {self.findings[0]}" if self.findings else "right"
-        sizes = f", {sum(case.is_right for case in self.cases)} of {len(self.cases)} sizes right" if self.cases else ""
+        sizes = (
+            f", {sum(case.is_right for case in self.cases)} of {len(self.cases)} sizes correct" if self.cases else ""
+        )
         return f"CheckResult({self.kernel} as {self.quantity}, on {self.device}: {said}{sizes})"
 
     def table(self) -> Report:

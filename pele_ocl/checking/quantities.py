@@ -72,8 +72,8 @@ N_ATOMS = Given("n_atoms", "int", False, "number of atoms")
 CHARGED = Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times 18.2223]")
 N_PAIRS = Given("n_pairs", "int", False, "number of pairs")
 PAIRS = Given("pairs", "int2", True, "(n_pairs) first and second atom of each pair; no pair occurs twice")
-SIGMA = Given("sigma", "real", True, "(n_atoms) Lennard-Jones diameter [A]; of a pair, the mean of the two")
-EPSILON = Given("epsilon", "real", True, "(n_atoms) depth [kcal/mol]; of a pair, the root of the product")
+SIGMA = Given("sigma", "real", True, "(n_atoms) Lennard-Jones diameter [A]; for a pair, the mean of both")
+EPSILON = Given("epsilon", "real", True, "(n_atoms) well depth [kcal/mol]; for a pair, the square root of the product")
 ATOM_LAUNCHES: Mapping[str, Items] = {"atom": _each("n_atoms"), "group": _group_each("n_atoms"), "one": _one}
 
 QUANTITIES = {
@@ -88,7 +88,7 @@ QUANTITIES = {
                 Given("sums", "real", True, "(groups) sum of each work-group"),
             ),
             {"number": _each("n"), "one": _one}, sum_cases,
-            "each work-group has one element of `sums`, the one of its number, get_group_id(0)",
+            "each work-group writes one element of `sums`, with the index get_group_id(0)",
         ),
         Quantity(
             "potmap", "electrostatic potential of atoms at the points of a grid",
@@ -96,20 +96,20 @@ QUANTITIES = {
             (
                 N_ATOMS, Given("nx", "int", False, "points along x"), Given("ny", "int", False, "points along y"),
                 Given("nz", "int", False, "points along z"),
-                Given("corner", "real4", False, "x, y, z of point 0, 0, 0, and w: from a point to the next [A]"),
-                Given("k", "int", False, "the plane; a kernel that takes it is launched for each plane"),
+                Given("corner", "real4", False, "x, y, z of point (0, 0, 0), and the spacing in w [A]"),
+                Given("k", "int", False, "the plane; a kernel with this argument is launched for each plane"),
                 Given("atoms", "real4", True, "(n_atoms) x, y, z [A], charge [e, times Coulomb's constant]"),
                 Given("map", "real", True, "(nz, ny, nx) potential [kcal/mol/e]"),
             ),
             {"point": _points, "plane": _plane, "atom": _each("n_atoms"), "one": _one}, potmap_cases,
-            "a point's place in `map` is (k * ny + j) * nx + i, x runs fastest",
+            "the index of a point in `map` is (k * ny + j) * nx + i, x varies fastest",
         ),
         Quantity(
             "born", "Born radius sums: the integral over the spheres of other atoms, by Hawkins, Cramer and Truhlar",
             "sums[i] = sum over j, not i, of H(r_ij, rho_i, s_j) / 2, eq. 2 of docs/theory/solvent.md", "atom",
             (
                 N_ATOMS, Given("atoms", "real4", True, "(n_atoms) x, y, z [A], radius less the offset, rho [A]"),
-                Given("scaled", "real", True, "(n_atoms) radius of the atom's sphere for others, s [A]"),
+                Given("scaled", "real", True, "(n_atoms) scaled radius of the atom's sphere, s [A]"),
                 Given("sums", "real", True, "(n_atoms) [1/A]"),
             ),
             ATOM_LAUNCHES, born_cases,

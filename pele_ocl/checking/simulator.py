@@ -15,13 +15,14 @@ INSTALL = "pip install 'pele-ocl[teach]', or apt install oclgrind"
 MOST_ERRORS = 200
 AS_WRITTEN = "-cl-opt-disable"  # optimization could keep shared values in registers and hide races
 BEYOND = {  # common causes of invalid accesses
-    ("read", False): "does a loop run while the index < the number, and does every work-item beyond the last return?",
+    ("read", False): "is the condition of the loop index < number, and does every work-item beyond the last return?",
     ("write", False): "is the index right? work-items beyond the last element along each axis must do nothing",
     (
         "read",
         True,
-    ): "is each index less than the array's length? of two halves only work-items < the half read the other",
-    ("write", True): "has the array a place for each work-item of the group, and is each index less than its length?",
+    ): "is each index less than the array's length? in a tree, only work-items below the half read the other half",
+    ("write", True): "does the array have an element for each work-item of the group, and is each index less "
+    "than its length?",
 }
 BLOCKS = re.compile(r"\n\s*\n(?=\S)")
 TWO_WRITES = "Write-write data race at global memory"
@@ -84,7 +85,7 @@ def same_values(lines: Sequence[int], races: Sequence[Finding]) -> Iterator[Find
         if line not in {race.line for race in races}:
             yield Finding(
                 "same-value",
-                "several work-items write one element, all the same value: right on every device, but a race by "
+                "several work-items write one element, all the same value: correct on every device, but a race by "
                 "OpenCL's rules; let one of them write, by `if (get_local_id(0) == 0)`",
                 line,
             )
@@ -118,7 +119,7 @@ def _findings(report: str, source: str, place: str) -> Iterator[Finding]:
         elif "divergence" in head:
             yield Finding(
                 "divergence",
-                "only some work-items of a group come to the barrier: move it out of the `if`, and before any `return`",
+                "only some work-items of a group reach the barrier: move it out of the `if`, and before any `return`",
                 line,
             )
 
@@ -139,13 +140,16 @@ def _shared(memory: str, places: Sequence[Place], source: str) -> Finding | None
     if not adds or any(other != name for _, other, _ in assigned):
         return None
     if places[0][0] == places[-1][0]:
-        said = f"all work-items add to one number in local memory, `{name}`, at a time: each needs a sum of its own, "
+        said = (
+            f"all work-items add to one number in local memory, `{name}`, at the same time: each needs a "
+            "separate sum,  "
+        )
         return Finding("race", said + "without `local`; these are added up by a tree, or by one work-item", first)
     if len(assigned) < len(places):
         return None
     said = f"work-items share one number in local memory, `{name}`: some set it here while others add to it"
     said += f", line {assigned[-1][0]}" if assigned[-1][0] != first else ""
-    return Finding("race", f"{said}; a sum of each one's own is declared without `local`", first)
+    return Finding("race", f"{said}; a separate sum for each is declared without `local`", first)
 
 
 def _race(
@@ -157,7 +161,7 @@ def _race(
     if memory == "local":
         sentence = f"work-items of a group share local memory here{other}, and a barrier is missing "
         if places and any(places[0] < barrier < places[-1] for barrier in barriers):
-            sentence += f"on the way from line {last} round the loop to line {line}, at the end of the loop"
+            sentence += f"on the way from line {last} through the loop to line {line}, at the end of the loop"
         else:
             sentence += (
                 "between the two lines"
@@ -176,5 +180,5 @@ def _race(
         )
         return Finding("race", sentence, plain)
     both = "write" if kind.startswith("write-write") else "write and read"
-    sentence = f"two work-items {both} one element of {memory} memory at a time{other}, a race: "
+    sentence = f"two work-items {both} one element of {memory} memory at the same time{other}, a race: "
     return Finding("race", sentence + (place or "let one work-item own each element, or add atomically"), line)

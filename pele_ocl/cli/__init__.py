@@ -118,7 +118,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         return one_line(f"{error.filename or 'output'}: {why_unreadable(error)}")
     if isinstance(error, MemoryError):
-        return "this machine has not enough memory for this molecule, or this map; a larger spacing needs less"
+        return "this machine does not have enough memory for this molecule or map; a larger spacing needs less"
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in LIBRARIES:
         return str(missing(error.name or "", "this"))
     return one_line(f"unexpected {type(error).__name__}: {error}; run again with --debug and report it")

@@ -90,12 +90,12 @@ def _lines(path: Path, result: CheckResult) -> list[str]:
     if result.cases:
         right = sum(case.is_right for case in result.cases)
         errors = [case.error for case in result.cases if case.error is not None]
-        worst = f", worst relative error {max(errors):.1e}" if errors else ""
-        lines.append(f"{right} of {len(result.cases)} sizes right{worst}")
+        worst = f", largest relative error {max(errors):.1e}" if errors else ""
+        lines.append(f"{right} of {len(result.cases)} sizes correct{worst}")
     if result.is_run and result.simulator is None:
-        lines.append(f"no simulator looked for races and invalid accesses: {INSTALL}")
+        lines.append(f"no simulator checked for races and invalid accesses: {INSTALL}")
     elif result.is_run:
-        lines.append(f"{result.simulator} looked for races, invalid accesses and values that were never set")
+        lines.append(f"{result.simulator} checked for races, invalid accesses and uninitialized values")
     lines += ["", "Wrong:" if result.findings else "Right."]
     lines += [f"  {finding}" for finding in result.findings]
     lines += [f"  note: {note}" for note in result.notes]

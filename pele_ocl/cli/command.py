@@ -54,7 +54,7 @@ class _File(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if str(value) == "" or "\0" in str(value):
-            self.fail("no file can have this name", param, ctx)
+            self.fail("not a valid file name", param, ctx)
         return file_path(super().convert(value, param, ctx))
 
 
@@ -308,7 +308,7 @@ class EachOnce(click.Command):
                 if same_file(path, other):
                     both = f"{name} names one file twice" if name == other_name else f"{other_name} and {name} name"
                     same = "" if name == other_name else " the same file"
-                    raise click.UsageError(f"{both}{same}; give one of them another name", ctx)
+                    raise click.UsageError(f"{both}{same}; give one of them a different name", ctx)
         for _, path in outputs:
             refuse_overwriting(path, self.inputs(ctx))
 

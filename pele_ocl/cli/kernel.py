@@ -15,7 +15,7 @@ from .options import debug_option, device_option
     "--plain", is_flag=True,
     help="Print one file for one case: headers in place, macros and conditions resolved, comments kept.",
 )  # fmt: skip
-@device_option(more=" --plain is laid out for it.")
+@device_option(more=" --plain is formatted for it.")
 @debug_option
 def kernel(name: str | None, is_list: bool, plain: bool, device: str | None) -> None:
     """Print the kernel NAME of a ladder, such as potmap/gather, or list them all.
@@ -28,14 +28,14 @@ def kernel(name: str | None, is_list: bool, plain: bool, device: str | None) -> 
 
     if is_list or name is None:
         if name is not None or not is_list:
-            raise click.UsageError("give a NAME, or --list and no name")
+            raise click.UsageError("give a NAME, or only --list")
         width = max(map(len, KERNELS))
         for each in KERNELS.values():
             click.echo(f"{each.name:{width}}  {each.summary}")
         return
     matching = [each for each in KERNELS if each == name or each.partition("/")[2] == name]
     if len(matching) != 1:
-        which = f"it may be {' or '.join(matching)}" if matching else "pele-ocl kernel --list has the names"
+        which = f"it may be {' or '.join(matching)}" if matching else "pele-ocl kernel --list lists the names"
         raise click.UsageError(f"{name!r} names no kernel; {which}")
     text = plain_kernel(matching[0], device) if plain else source_of(KERNELS[matching[0]].file)
     click.echo(text.rstrip("\n"))

@@ -101,7 +101,7 @@ def _as_text(rows: Sequence[Row], output: Path) -> str:
     lines = text_table(("molecule", "formula", "atoms", "charge", "s"), list(map(_cells, shown)), "<<>>>").split("\n")
     add_reasons(lines, shown)
     rest = len(rows) - len(shown)
-    more = [f"and {counted(rest, 'molecule')} more; --table FILE and --json have them all"] if rest else []
+    more = [f"and {counted(rest, 'molecule')} more; --table FILE and --json list all"] if rest else []
     done = [row for row in rows if "error" not in row]
     fields = ", ".join(dict.fromkeys(str(row["forcefield"]) for row in done)) or "nothing was done"
     ending = f"{counted(len(done), 'molecule')} -> {one_line(str(output))}: {fields}, total {duration(elapsed())}"

@@ -54,7 +54,7 @@ def _kind(path: Path) -> str:
     """Return the kind of results in a file."""
     kind = read_journal(path).kind if is_journal(path) else FRAMES
     if kind not in _MERGE:
-        raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged puts together")
+        raise InputError(f"{path}: is of {kind}, whose shards pele_ocl.jobs.merged joins")
     return kind
 
 

@@ -153,7 +153,7 @@ def _as_text(
     lines = _table(shown).split("\n")
     add_reasons(lines, shown)
     rest = len(rows) - len(shown)
-    more = [f"and {counted(rest, 'structure')} more; --table FILE and --json have them all"] if rest > 0 else []
+    more = [f"and {counted(rest, 'structure')} more; --table FILE and --json list all"] if rest > 0 else []
     whole = found.whole if isinstance(found, MinimizeBatch) else None
     of = rows if whole is None else [whole.to_dict()]
     facts = settings_of_rows(of)

@@ -128,7 +128,7 @@ def _constant(
 def pb(
     path: Path, output: Path | None, read_atoms: ReadAtoms, as_json: bool, verbose: bool, call: Call, **options: Any
 ) -> None:
-    """Compute the Poisson-Boltzmann energy of solvation and potential of the molecule in IN.
+    """Compute the Poisson-Boltzmann solvation energy and potential of the molecule in IN.
 
     IN is a structure, preferably a .pqr file, whose radii are used, or an input file of APBS (.in). An input file is
     computed as by APBS: the same lines are printed and maps written. Energies in kcal/mol, with input files of APBS in

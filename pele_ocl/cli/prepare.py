@@ -82,4 +82,4 @@ def prepare(path: Path, output: Path, as_json: bool, **options: Any) -> None:
         say_result(changes.to_json())
         return
     head = f"{one_line(str(path))} -> {one_line(str(output))}: {counted(changes.n_atoms, 'atom')}, pH {changes.ph:g}"
-    say("\n".join([head, "", *(f"{what:<14}{text}" for what, text in changes.lines("--json has them all"))]))
+    say("\n".join([head, "", *(f"{what:<14}{text}" for what, text in changes.lines("--json lists all"))]))

@@ -81,7 +81,7 @@ def compiling_said_once() -> Iterator[None]:
     def tell(device: str) -> None:
         if device not in told:
             told.add(device)
-            note(f"Compiling kernels for {device}; they are kept for the next time")
+            note(f"Compiling kernels for {device}; they are cached for later runs")
 
     notices.compiling = tell
     try:

@@ -68,7 +68,7 @@ def tune(
 
     if forget:
         gone = store.forget([get_device(choice) for choice in devices])
-        click.echo(f"{store.require_path()}: {'forgotten' if gone else 'nothing was remembered'}")
+        click.echo(f"{store.require_path()}: {'forgotten' if gone else 'nothing was stored'}")
         return
     if not dry_run:
         store.prepare_folder()
@@ -89,7 +89,7 @@ def tune(
     if as_json:
         click.echo(json.dumps({"file": None if dry_run else str(store.require_path()), "devices": reports}))
     elif not dry_run:
-        click.echo(f"\nRemembered in {store.require_path()}; `pele-ocl tune --forget` undoes it.")
+        click.echo(f"\nStored in {store.require_path()}; `pele-ocl tune --forget` deletes it.")
 
 
 def _measure(
@@ -124,7 +124,10 @@ def _ms(seconds: float) -> str:
 def _line(row: Row, verbose: bool) -> str:
     times = "".join(f"{_ms(row.seconds[choice]):>12s}" for choice in (RULES, row.auto, row.best))
     line = f"{row.quantity:10s}{row.precision:11s}{row.system:14s}{row.size:15,d}{times}{row.ratio:11.2f}  {row.best}"
-    wrong = [f"{INDENT}left out as wrong: {choice}, off by {error:.1e}" for choice, error in row.wrong.items()]
+    wrong = [
+        f"{INDENT}discarded because of wrong results: {choice}, off by {error:.1e}"
+        for choice, error in row.wrong.items()
+    ]
     return "\n".join([line, *wrong, *(["", _choices(row), ""] if verbose else [])])
 
 
@@ -174,12 +177,12 @@ def _remembered_as_json() -> str:
 def _remembered_as_text() -> str:
     path, known = store.require_path(), store.entries()
     if not known:
-        return f"{path}: nothing is remembered; `pele-ocl tune` measures"
+        return f"{path}: nothing is stored; `pele-ocl tune` measures"
     return "\n\n".join([str(path), *(_entry_as_text(entry) for entry in known)])
 
 
 def _entry_as_text(entry: Entry) -> str:
-    state = "" if entry.is_current else "; left aside, since this is another version"
+    state = "" if entry.is_current else "; ignored, because it is from another version"
     made = f"measured on {entry.date} with pele-ocl {entry.pele_ocl}, kernels {entry.kernels}{state}"
     rows = [
         (f.quantity, f.precision, f"{f.size:,}", SIZES[f.quantity], f"{f.rules_ms:,.3f}", f"{f.ms:,.3f}", str(f.choice))

@@ -325,7 +325,7 @@ def _with_ligands(keywords: dict[str, Any]) -> dict[str, Any]:
     """Rename aliases to `ligands`. Raises KeywordError if two of the names are used."""
     given = [name for name in ("ligands", *_LIGAND_FILES) if name in keywords]
     if len(given) > 1:
-        raise KeywordError(f"`{given[0]}` and `{given[1]}` are one keyword; give one of them")
+        raise KeywordError(f"`{given[0]}` and `{given[1]}` are names of the same keyword; give one of them")
     return {"ligands" if name in _LIGAND_FILES else name: value for name, value in keywords.items()}
 
 
@@ -423,7 +423,9 @@ def _require_words(function: Callable[..., Any], arguments: tuple[Any, ...], key
         word = next(iter([*(of for of in needed if of not in keywords), word_of_file(arguments[n]) or "output"]))
         is_text = isinstance(arguments[n], str | PathLike)
         by_name = f", as in {word}={described(arguments[n])}" if word in parameters and is_text else ""
-        raise TypeError(f"{name}() takes {n} value{'' if n == 1 else 's'} without a name; name the others{by_name}")
+        raise TypeError(
+            f"{name}() takes {n} positional argument{'' if n == 1 else 's'}; pass the others by keyword{by_name}"
+        )
 
 
 def several_structures(paths: Iterable[object]) -> KeywordError:
@@ -434,10 +436,10 @@ def several_structures(paths: Iterable[object]) -> KeywordError:
     for path in map(str, paths):
         if word_of_file(path) == "trajectory":
             return KeywordError(
-                f"{path} is a trajectory in the place of a structure; a pattern of several needs quotes, or the shell "
-                f"puts file names in its place: `trajectory='{Path(path).with_name(f'*{Path(path).suffix}')}'`"
+                f"{path} is a trajectory instead of a structure; quote patterns, or the shell replaces "
+                f"them by file names: `trajectory='{Path(path).with_name(f'*{Path(path).suffix}')}'`"
             )
-    return KeywordError("a trajectory, or all models, are of one structure; give one file")
+    return KeywordError("a trajectory, or all models, need a single structure; give one file")
 
 
 _TABLES = frozenset("csv json jsonl h5 html".split())
@@ -468,8 +470,10 @@ def _refuse_input_by_place(
         if name in _SELECTIONS and _is_file_name(value):
             own = [of for of in ("output", "ligands") if of in signature(with_words(function)).parameters]
             meant = word or ("output" if _suffix(value) in _TABLES else own[-1] if own else "")
-            way = f"; name the file, {meant}={described(value)}" if meant else ""
-            raise TypeError(f"{function.__name__}() takes the {name} there, a selection such as 'resname LIG'{way}")
+            way = f"; pass the file as {meant}={described(value)}" if meant else ""
+            raise TypeError(
+                f"{function.__name__}() expects the {name} at this position, a selection such as 'resname LIG'{way}"
+            )
         if name == "output" and word is None and str(value).rpartition(".")[2].lower() in _NEVER_WRITTEN:
             word = "coordinates"
         if word is None or word == name or word not in signature(with_words(function)).parameters:
@@ -478,10 +482,12 @@ def _refuse_input_by_place(
             continue
         if name == "output":
             raise TypeError(
-                f"{function.__name__}() takes the output second; name the file, {word}={described(value)} to read it "
-                f"or output={described(value)} to write it"
+                f"{function.__name__}() takes the output second; pass the file as {word}={described(value)} "
+                f"to read it, or as output={described(value)} to write it"
             )
-        raise TypeError(f"{function.__name__}() takes {name!r} there; name the file: {word}={described(value)}")
+        raise TypeError(
+            f"{function.__name__}() expects {name!r} at this position; pass the file as {word}={described(value)}"
+        )
 
 
 def former_keywords(**names: str) -> Callable[[F], F]:
@@ -500,7 +506,7 @@ def former_keywords(**names: str) -> Callable[[F], F]:
                 if name in keywords:
                     raise InputError(f"`{former}` is the former name of `{name}`; give one of them")
                 warnings.warn(
-                    f"{former} is now {name}; the former name ends with the next release", DeprecationWarning,
+                    f"{former} is now {name}; the former name will be removed in the next release", DeprecationWarning,
                     stacklevel=2,
                 )  # fmt: skip
                 keywords[name] = keywords.pop(former)

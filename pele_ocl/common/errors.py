@@ -161,7 +161,7 @@ def described(value: object) -> str:
         try:
             return f"{float(value):g}"
         except OverflowError:
-            return "a number beyond all limits"
+            return "a very large number"
     if isinstance(value, str) and len(value) > _LONGEST_VALUE:
         few = _LONGEST_VALUE // 4
         value = f"{value[:few]}...{value[-3 * few :]}"  # the end of a path is most informative
@@ -174,13 +174,13 @@ def described(value: object) -> str:
     return f"of type {type(value).__name__}{_way_of(value)}"
 
 
-_READ = "pele_ocl.read makes Atoms of it"
+_READ = "pele_ocl.read reads it as Atoms"
 # Other libraries: an attribute of objects that `read` can convert, and advice for other objects.
 OTHER_LIBRARIES = {
     "MDAnalysis": ("atoms", "give its Universe"),
     "parmed": ("coordinates", ""),
     "ase": ("positions", ""),
-    "openmm": ("topology", "pele_ocl.from_openmm makes Atoms of a Topology, a System and positions"),
+    "openmm": ("topology", "pele_ocl.from_openmm converts a Topology, a System and positions to Atoms"),
     "pdbfixer": ("topology", ""),
     "rdkit": ("GetConformers", ""),
     "mdtraj": ("xyz", ""),
@@ -244,7 +244,7 @@ def refuse_for_atoms(**values: object) -> None:
     """Raise KeywordError for file keywords given together with Atoms. values : by name, false if not given"""
     for name, value in values.items():
         if value:
-            raise KeywordError(f"Atoms are given; `{name}` is about files, whose path is then needed")
+            raise KeywordError(f"`{name}` needs files; give a path instead of Atoms")
 
 
 class FormatError(PeleError):

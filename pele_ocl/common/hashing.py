@@ -105,7 +105,7 @@ def _name_of(value: Any) -> str:
 
 
 def _stored(value: object) -> tuple[object, ...]:
-    """Return what pickle stores of an object."""
+    """Return the state of an object that pickle stores."""
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         found = value.__reduce_ex__(2) if reduce is None else reduce(value)

@@ -79,7 +79,7 @@ def read_file(path: str | PathLike[str], most: int = _MOST_BYTES) -> InputFile:
     file = file_path(path)
     with reading(file), open_regular(file) as stream:
         if os.fstat(stream.fileno()).st_size > most:
-            raise FormatError(f"{file}: has more than {most >> 30} GiB, which is too much for such a file")
+            raise FormatError(f"{file}: has more than {most >> 30} GiB, the limit for such files")
         return InputFile(file, stream.read())
 
 
@@ -102,7 +102,7 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise FormatError(f"{path}: {why_unreadable(error)}") from None
         if "\0" in str(path):
-            raise FormatError(f"{str(path)!r}: no file can have this name") from None
+            raise FormatError(f"{str(path)!r}: not a valid file name") from None
         raise
 
 
@@ -124,7 +124,7 @@ def require_regular(path: str | PathLike[str]) -> None:
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise FormatError(f"{path}: is a device, a pipe or a socket; copy what it gives to a file, and name that")
+        raise FormatError(f"{path}: is a device, a pipe or a socket; copy its contents to a file, and give that file")
 
 
 def open_regular(path: str | PathLike[str]) -> BinaryIO:
@@ -141,8 +141,9 @@ def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is
     """
     if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(
-            f"{source}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, as no data of a molecule "
-            "does; unpack it yourself if it is right"
+            f"{source}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, which is unusual for "
+            "molecular "
+            "data; unpack it yourself if it is correct"
         )
 
 

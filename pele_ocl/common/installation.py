@@ -30,7 +30,10 @@ def copy_installed(checkout: Path) -> str:
     # An editable install also has a folder of this name, with only kernels and data.
     if not (copy / "__init__.py").is_file() or copy.resolve() == (checkout / "pele_ocl").resolve():
         return ""
-    return f"{copy} is a copy of this checkout, whose changes do not count: pip install --editable '{checkout}'"
+    return (
+        f"{copy} is a copy of this checkout, so changes to the checkout have no effect: pip install "
+        f"--editable '{checkout}'"
+    )
 
 
 @lru_cache(maxsize=1)

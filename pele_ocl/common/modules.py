@@ -103,7 +103,7 @@ def make_callable(name: str) -> None:
 
 
 def refuse_calls(name: str, instead: str) -> None:
-    """Make calls of an imported module raise TypeError. name : its full name; instead : advice for the message"""
+    """Let calls of an imported module raise TypeError. name : its full name; instead : advice for the message"""
 
     class Uncalled(ModuleType):
         def __call__(self, *_: Any, **__: Any) -> Any:
@@ -211,7 +211,7 @@ def public(name: str) -> Any:
 
 
 def accept_former(cls: type[T], **names: str) -> type[T]:
-    """Make a constructor accept deprecated keywords, with a warning, and add them as read-only attributes.
+    """Let a constructor accept deprecated keywords, with a warning, and add them as read-only attributes.
 
     names : current name by deprecated name; these are removed in the next release
     """
@@ -238,7 +238,7 @@ def renamed(former: str, name: str, value: T) -> T:
 
 
 def _warn_of(former: str, name: str, level: int = 3) -> None:
-    text = f"{former} is now {name}; the former name ends with the next release"
+    text = f"{former} is now {name}; the former name will be removed in the next release"
     warnings.warn(text, DeprecationWarning, stacklevel=level)
 
 
@@ -248,7 +248,9 @@ def present(former: str, name: str) -> Any:
     former : deprecated name; name : without "pele_ocl."
     """
     warnings.warn(
-        f"{former} is now pele_ocl.{name}; the former name ends with the next release", DeprecationWarning, stacklevel=3
+        f"{former} is now pele_ocl.{name}; the former name will be removed in the next release",
+        DeprecationWarning,
+        stacklevel=3,
     )
     (find,) = _public
     return find(name)

@@ -31,7 +31,7 @@ class Note(str):
     code : code for programs (docs/records.md)
     fields : data in the sentence, by name
 
-        >>> Note("7 of 22 atoms were taken", code="selected", n=7).code
+        >>> Note("7 of 22 atoms were selected", code="selected", n=7).code
         'selected'
     """
 

@@ -22,7 +22,7 @@ def file_path(value: object, name: str = "path") -> Path:
     if not isinstance(written, str):
         raise InputError(f"{name} is {described(value)}; expected the path of a file")
     if "\0" in written:
-        raise FormatError(f"{written!r}: no file can have this name")
+        raise FormatError(f"{written!r}: not a valid file name")
     try:
         os.lstat(written)
     except OSError as error:
@@ -36,7 +36,7 @@ def why_unreadable(error: OSError) -> str:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "no such file"
     if isinstance(error, IsADirectoryError):
-        return "a folder; name a file in it"
+        return "a folder; give a file in it"
     if isinstance(error, PermissionError):
         return "no permission to read the file"
     if error.errno == errno.ENAMETOOLONG:

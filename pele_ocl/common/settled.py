@@ -40,8 +40,8 @@ class Settled:
             if not isinstance(own, property) or own.fset is None:
                 kind, there = type(self).__name__, getattr(self, name, None)
                 is_column = hasattr(there, "__setitem__") and not isinstance(there, np.ndarray)
-                how = f"write its rows, {name}[...]" if is_column else f"make another {kind}"
-                raise InputError(f"{kind}.{name} cannot be written, as nothing would follow it; {how}")
+                how = f"write its rows, {name}[...]" if is_column else f"create another {kind}"
+                raise InputError(f"{kind}.{name} cannot be written, because this would have no effect; {how}")
         object.__setattr__(self, name, value)
 
 

@@ -112,7 +112,7 @@ def appending(path: str | PathLike[str]) -> Iterator[None]:
 def _refusal(path: str | PathLike[str], error: OSError) -> FormatError:
     if error.errno == errno.ENAMETOOLONG:
         return FormatError(f"{path}: {NAME_TOO_LONG}")
-    reason = os.strerror(error.errno) if error.errno else "the file system refuses it"
+    reason = os.strerror(error.errno) if error.errno else "the file system does not allow it"
     return FormatError(f"{path}: cannot be written: {reason}")
 
 
@@ -144,7 +144,7 @@ def same_file(one: str | PathLike[str], other: str | PathLike[str]) -> bool:
 def refuse_overwriting(output: str | PathLike[str], source: str | PathLike[str]) -> None:
     """Raise FormatError if two paths refer to the same file."""
     if same_file(output, source):
-        raise FormatError(f"{output}: the same file as the input {source}; give the output another name")
+        raise FormatError(f"{output}: the same file as the input {source}; give the output a different name")
 
 
 def refuse_target(path: str | PathLike[str], inputs: Iterable[str | PathLike[str]] = ()) -> None:
@@ -164,7 +164,7 @@ def refuse_targets(paths: Sequence[str | PathLike[str]], inputs: Sequence[str | 
         refuse_target(path, inputs)
         for other in paths[:number]:
             if same_file(path, other):
-                raise FormatError(f"{path}: the same file as the output {other}; give one of them another name")
+                raise FormatError(f"{path}: the same file as the output {other}; give one of them a different name")
 
 
 def _refuse_place(target: Path, given: str | PathLike[str]) -> None:
@@ -172,8 +172,8 @@ def _refuse_place(target: Path, given: str | PathLike[str]) -> None:
     if not folder.is_dir():
         raise FormatError(f"{given}: the folder {folder} does not exist; create it first")
     if target.exists() and not target.is_file():
-        raise FormatError(f"{given}: not a regular file; give the output another name")
+        raise FormatError(f"{given}: not a regular file; give the output a different name")
     if target.exists() and not os.access(target, os.W_OK):
-        raise FormatError(f"{given}: no permission to write to it; give the output another name")
+        raise FormatError(f"{given}: no permission to write to it; give the output a different name")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FormatError(f"{given}: no permission to write into the folder {folder}")

@@ -74,7 +74,7 @@ def of_energy(
     is_minimized : whether the structure will be minimized, so that no advice to do so is needed
     """
     there = None if positions is None else np.asarray(positions, np.float64)
-    advice = " where the minimization begins" if is_minimized else f": {_remedy(atoms)}"
+    advice = " at the start of the minimization" if is_minimized else f": {_remedy(atoms)}"
     found = [
         _of_bonds(atoms, energy, there, advice),
         _of_angles(atoms, energy, advice),
@@ -171,7 +171,9 @@ def _torn(atoms: Atoms, action: Action) -> list[Finding]:
     lengths = _lengths(atoms.positions, atoms.bonds[wrong])
     i, j = atoms.bonds[wrong[int(lengths.argmax())]].tolist()
     more = f", and {len(wrong) - 1:,} more cannot be" if len(wrong) > 1 else ""
-    remedy = "mend the structure, or make its molecules whole in their cell (gmx trjconv -pbc whole, cpptraj autoimage)"
+    remedy = (
+        "correct the structure, or make its molecules whole in their cell (gmx trjconv -pbc whole, cpptraj autoimage)"
+    )
     text = f"{bond_text(atoms, i, j, float(lengths.max()))}{more}; {remedy}"
     return [Finding(action, text, tuple(np.unique(atoms.bonds[wrong]).tolist()), "torn")]
 
@@ -180,7 +182,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
     pair = close_pair(atoms.positions, _SAME_PLACE)
     if pair is not None:
         i, j = sorted(pair)
-        text = f"{atoms.describe(i)} and {atoms.describe(j)} stand at the same place; remove one of them"
+        text = f"{atoms.describe(i)} and {atoms.describe(j)} are at the same position; remove one of them"
         return [Finding("refused", text, (i, j), "same_place")]
     there, is_site = np.arange(len(atoms)), atoms.is_site
     if is_site.any():  # virtual sites may be inside other atoms
@@ -190,9 +192,7 @@ def _on_top(atoms: Atoms) -> list[Finding]:
         return []
     i, j = sorted(int(there[k]) for k in pair)
     apart = float(np.linalg.norm(atoms.positions[i] - atoms.positions[j]))
-    text = (
-        f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, on top of each other; {_remedy(atoms)}"
-    )
+    text = f"{atoms.describe(i)} and {atoms.describe(j)} are {apart:.2g} A apart, so they overlap; {_remedy(atoms)}"
     return [Finding("noted", text, (i, j), "on_top")]
 
 
@@ -208,8 +208,8 @@ def _displaced_sites(atoms: Atoms, places: bool) -> list[Finding]:
         return []
     worst = atoms.describe(int(own[int(apart.argmax())]))
     what = "1 virtual site was" if len(off) == 1 else f"{len(off):,} virtual sites were"
-    text = f"{what} up to {apart.max():.2f} A from where the rules put them ({worst})"
-    done = "they were placed again" if places else "the energy is of the positions that were given"
+    text = f"{what} up to {apart.max():.2f} A from the positions defined by their rules ({worst})"
+    done = "their positions were recomputed" if places else "the energy is that of the given positions"
     return [Finding("repaired" if places else "noted", f"{text}; {done}", tuple(off.tolist()))]
 
 
@@ -234,12 +234,14 @@ def _open_disulphides(atoms: Atoms) -> list[Finding]:
                 taken = [k for k in (i, j) if k in bonded]
                 remedy = "name both residues as half cystines (CYX)"
                 if taken:
-                    remedy = f"{atoms.describe(taken[0])} has its disulphide bond to a nearer SG"
+                    remedy = f"{atoms.describe(taken[0])} forms a disulphide bond with a closer SG"
                 found.append(Finding("noted", f"{text}; {remedy}", (i, j), "disulphide"))
     if any(getattr(note, "code", "") == "disulphide" for note in atoms.notes):  # already reported by the force field
         return found
     for i in sulphurs[(labels.residue_names[sulphurs] == "CYX") & ~np.isin(sulphurs, bonded)].tolist():
-        text = f"{atoms.describe(i)} is half of a disulphide without a partner; name the residue CYS or add the bond"
+        text = (
+            f"{atoms.describe(i)} is half of a disulphide without a partner; rename the residue to CYS or add the bond"
+        )
         found.append(Finding("noted", text, (i,), "disulphide"))
     return found
 
@@ -321,7 +323,7 @@ def _clash(atoms: Atoms, positions: Floats) -> tuple[int, int] | None:
 def _remedy(atoms: Atoms) -> str:
     """Return advice for a strained structure: a minimization, if possible."""
     cannot = len(atoms.rigid_pairs) or (atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown))
-    return "mend the structure" if cannot else "run pele-ocl minimize"
+    return "correct the structure" if cannot else "run pele-ocl minimize"
 
 
 def _is_beyond(value: float | None, most: float, n: int) -> bool:
@@ -335,7 +337,7 @@ def _beyond(atoms: Atoms, term: str, value: float, table: TermTable, cause: str,
     source = f", from {cause}" if cause else ""
     return Finding(
         "noted",
-        f"{term} energy of {mean:,.0f} kcal/mol a {unit}{source}{advice}",
+        f"{term} energy of {mean:,.0f} kcal/mol per {unit}{source}{advice}",
         tuple(np.unique(own).tolist()),
         "strained",
     )

@@ -84,11 +84,14 @@ class FrameContract:
             k, worst = suspect[row], int(np.where(beyond[row], squares[row] / self._most, 0).argmax())
             has_cell = cells is not None and bool(np.isfinite(cells[k]).all())
             if not has_cell:
-                why = "the frame has no cell by which the molecule could be made whole, or its atoms have another order"
+                why = (
+                    "the frame has no unit cell with which the molecule could be made whole, or its atoms are "
+                    "in another order"
+                )
             elif self.image == "none":
-                why = "take `image='auto'`"
+                why = "use `image='auto'`"
             else:
-                why = "no image of the atoms joins them"
+                why = "no periodic image of the atoms restores the bond"
             text = bond_text(self.atoms, int(i[worst]), int(j[worst]), float(np.sqrt(squares[row, worst])))
             found[k] = f"{text}; {why}"
         return found

@@ -16,7 +16,8 @@ Indices = NDArray[np.intp]
 Reals = NDArray[np.floating]
 
 CUT_NOTE = Note(
-    "molecules were cut by the faces of the cell; they were made whole and placed next to the largest", code="imaged"
+    "molecules were cut by the faces of the cell; they were made whole and placed next to the largest one",
+    code="imaged",
 )
 TOUCH = 3.0  # A, distance of touching molecules, which are not moved
 _SMALL = 5  # largest number of atoms in water and ions, which are placed last

@@ -46,9 +46,9 @@ class BiasSamples:
         if not isinstance(simulation, Simulation):
             raise InputError(f"the simulation is {described(simulation)}; expected a Simulation")
         if self._simulation is not None and self._simulation is not simulation:
-            raise InputError("these samples belong to another simulation; take new ones for this one")
+            raise InputError("these samples belong to another simulation; create new ones for this one")
         if simulation.settings.exchange_every is not None and simulation.settings.exchange == "hamiltonian":
-            raise InputError("replicas exchange their biases; StateSamples takes samples of these, for MBAR")
+            raise InputError("replicas exchange their biases; use StateSamples and MBAR")
         values = simulation.variables(self._name)
         values[~np.isfinite(simulation.potential_energies)] = np.nan
         self._variables.append(values)
@@ -104,12 +104,10 @@ class BiasSamples:
         self._sampled()
         found = np.unique(self._temperatures)
         if len(found) != 1:
-            raise InputError(
-                "replicas have several temperatures; put them together by MBAR, whose samples StateSamples takes"
-            )
+            raise InputError("replicas have several temperatures; combine them with StateSamples and MBAR")
         return float(found[0])
 
     def _sampled(self) -> Simulation:
         if self._simulation is None:
-            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
+            raise InputError("there are no samples yet; pass this object as `call` to `Simulation.run`")
         return self._simulation

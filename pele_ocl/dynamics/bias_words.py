@@ -75,7 +75,7 @@ class BiasWords:
             words["arg"] = list(listed)
         if not found._biases:
             raise InputError(
-                "no bias was given; expected a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none"
+                "no bias is given; expected a table of the kind RESTRAINT, METAD, OPES_METAD, or PRINT for none"
             )
         return found
 
@@ -112,7 +112,7 @@ class BiasWords:
 
 def _read(path: str | PathLike[str]) -> Words:
     if sys.version_info < (3, 11):
-        raise InputError("biases in TOML files need Python 3.11 or newer; give a mapping of the same words")
+        raise InputError("biases in TOML files need Python 3.11 or newer; give a mapping with the same keywords")
     import tomllib
 
     source = file_path(path, "bias")
@@ -196,7 +196,7 @@ def _growing(name: str, words: Words, members: Sequence[Variable]) -> Metadynami
     edges = [np.full(d, np.nan) if (of := words.get(word)) is None else np.atleast_1d(numbers(word, of))
              for word in ("grid_min", "grid_max")]  # fmt: skip
     if any(of.shape != (d,) for of in edges):
-        raise InputError(f"`grid_min` and `grid_max` must have {d} numbers; those of torsions do not count")
+        raise InputError(f"`grid_min` and `grid_max` must have {d} numbers; those of torsions are ignored")
     bounds: list[Range | None] = []
     for variable, low, high in zip(members, *edges, strict=True):
         bounds.append(None if variable.period else (float(low), float(high)))
@@ -248,7 +248,7 @@ def _begin_colvar(path: Path, head: str, time: float) -> None:
     if path.exists():
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if lines[:1] != [head]:
-            raise FormatError(f"{path}: has other fields than {head.strip()}; choose another folder")
+            raise FormatError(f"{path}: has fields other than {head.strip()}; choose another folder")
         try:
             kept += [line for line in lines[1:] if line.endswith("\n") and float(line.split()[0]) < time]
         except (ValueError, IndexError):
@@ -294,7 +294,9 @@ class ColvarFiles:
         rows = np.full((len(simulation), 1), simulation.time)
         fields, of_biases = ["time"], labels_of(simulation, self._labels)
         if not of_biases:
-            raise InputError("no term acts on collective variables; GridBias(variable) computes one without a bias")
+            raise InputError(
+                "no term acts on collective variables; GridBias(variable) computes a variable without a bias"
+            )
         for name, labels in of_biases.items():
             rows = np.column_stack([rows, simulation.variables(name), simulation.bias_energies(name)])
             fields += [*labels, f"{name}.bias"]

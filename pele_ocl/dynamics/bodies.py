@@ -71,7 +71,7 @@ class Body:
 def _has_hydrogens(atoms: Atoms, free: NDArray[np.bool_]) -> bool:
     """Return whether any moving atom is a hydrogen. Raises InputError if elements are unknown."""
     if atoms.labels is None:
-        raise InputError("bonds to hydrogen follow from elements, which these atoms do not have; leave out constraints")
+        raise InputError("bonds to hydrogen need elements, which these atoms do not have; leave out constraints")
     return bool((free & (elements_of(atoms.labels) == "H")).any())
 
 

@@ -36,7 +36,7 @@ def target_of(path: str | PathLike[str]) -> Path:
     """Return the path of a new checkpoint. Raises FormatError if it does not end in .npz."""
     target = file_path(path)
     if target.suffix.lower() != ".npz":
-        raise FormatError(f"{target}: checkpoints end in .npz; name the file so")
+        raise FormatError(f"{target}: the suffix of a checkpoint must be .npz")
     return target
 
 
@@ -51,9 +51,9 @@ def read(source: Path, needed: Collection[str]) -> dict[str, NDArray[Any]]:
     try:
         arrays = npz_arrays(source)
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one") from error
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or is damaged") from error
     if any(name not in arrays for name in needed):
-        raise FormatError(f"{source}: is not a checkpoint of a simulation, or a damaged one")
+        raise FormatError(f"{source}: is not a checkpoint of a simulation, or is damaged")
     return arrays
 
 
@@ -158,19 +158,19 @@ def require_same(theirs: str, ours: str, source: Path) -> None:
         for name, value in found.get("hills", {}).get(bias, words).items():  # not stored by earlier versions
             if value != words[name]:
                 said = f"other nodes of {bias}" if name == "nodes" else f"{name} {value} of {bias}, not {words[name]}"
-                raise InputError(f"{source}: the checkpoint has {said}; use the settings that it was made with")
+                raise InputError(f"{source}: the checkpoint has {said}; use the settings with which it was written")
     for name, value in {**own.pop("settings"), **own}.items():
         there = {**found.get("settings", {}), **found}.get(name)
         if there != json.loads(json.dumps(value)):
-            said = "is of other molecules" if name == "molecules" else f"has {name} {there}, not {value}"
-            raise InputError(f"{source}: the checkpoint {said}; use the settings that it was made with")
+            said = "is for other molecules" if name == "molecules" else f"has {name} {there}, not {value}"
+            raise InputError(f"{source}: the checkpoint {said}; use the settings with which it was written")
 
 
 def require_same_restraints(theirs: str, ours: str, source: Path) -> None:
     """Raise InputError if the restraints in two results of `described` differ; earlier versions stored none."""
     own = json.loads(ours)["restraints"]
     if json.loads(theirs).get("restraints", own) != own:
-        raise InputError(f"{source}: the checkpoint is of other restraints; use those that it was made with")
+        raise InputError(f"{source}: the checkpoint has other restraints; use those with which it was written")
 
 
 def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
@@ -184,5 +184,5 @@ def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
         raise InputError(
             f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; "
             "continue "
-            "with the solvent, restraints, cutoff and force field that it was made by"
+            "with the solvent, restraints, cutoff and force field with which it was written"
         )

@@ -51,9 +51,9 @@ class DatasetFile:
     def __init__(self, path: str | PathLike[str], *, velocities: bool = False) -> None:
         self.path, self.velocities = file_path(path), flag("velocities", velocities)
         if self.path.suffix.lower() not in (".h5", ".hdf5"):
-            raise FormatError(f"{self.path}: data sets end in .h5 or .hdf5; name the file so")
+            raise FormatError(f"{self.path}: the suffix of a data set must be .h5 or .hdf5")
         if not self.path.parent.is_dir():
-            raise FormatError(f"{self.path}: {self.path.parent} is not a folder; make it first")
+            raise FormatError(f"{self.path}: {self.path.parent} is not a folder; create it first")
         self._bare: Ensemble | None = None
         self._of: ReferenceType[Simulation] | None = None  # simulation of the latest call
         self._hashes: dict[int, tuple[Atoms, str]] = {}  # of molecules by id; the reference keeps the id valid
@@ -71,7 +71,7 @@ class DatasetFile:
         if not values:
             return
         if self.path.exists() and not h5py.is_hdf5(self.path):
-            raise FormatError(f"{self.path}: is not an HDF5 file; name another")
+            raise FormatError(f"{self.path}: is not an HDF5 file; choose another file")
         try:
             with h5py.File(self.path, "a") as file:
                 self._require_same(file, simulation.ensemble.state)
@@ -79,7 +79,7 @@ class DatasetFile:
                 for key, (_, arrays) in values.items():  # check all before writing any
                     if key in groups and ("vel" in groups[key]) != ("vel" in arrays):
                         has = "no velocities" if self.velocities else "velocities"
-                        raise FormatError(f"{self.path}: has {has}; choose `velocities` alike")
+                        raise FormatError(f"{self.path}: has {has}; use the same `velocities`")
                 for key, (atoms, arrays) in values.items():
                     if key not in groups:
                         groups[key] = file.create_group(f"molecule-{len(groups) + 1}")
@@ -132,10 +132,10 @@ class DatasetFile:
         if not len(file):
             file.attrs["settings"] = settings
         elif "settings" not in file.attrs:
-            raise FormatError(f"{self.path}: was not made by this version of DatasetFile; name another file")
+            raise FormatError(f"{self.path}: was not written by this version of DatasetFile; choose another file")
         elif file.attrs["settings"] != settings:
             raise FormatError(
-                f"{self.path}: has energies by another solvent, cutoff or choice of terms; name another file"
+                f"{self.path}: has energies for another solvent, cutoff or choice of terms; choose another file"
             )
 
     def _append(self, group: Any, values: Values) -> None:
@@ -159,5 +159,5 @@ def _atomic_numbers(atoms: Atoms) -> NDArray[np.int32]:
     import gemmi
 
     if atoms.labels is None:
-        raise InputError("atomic numbers follow from elements, which these atoms do not have")
+        raise InputError("atomic numbers need elements, which these atoms do not have")
     return np.array([gemmi.Element(str(symbol)).atomic_number for symbol in elements_of(atoms.labels)], np.int32)

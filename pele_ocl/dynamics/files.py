@@ -122,7 +122,7 @@ def names_of(structures: Sequence[Path | Atoms]) -> list[str]:
     ]
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:
-        raise InputError(f"two structures are named {twice}; their files would have one name")
+        raise InputError(f"two structures are named {twice}; their files would have the same name")
     return names
 
 
@@ -284,7 +284,7 @@ class SimulationFiles:
         return self._simulation.steps - self._origin
 
     def run(self, *, has_structures: bool = True, watch: Callable[[Any], None] | None = None) -> dict[str, Any]:
-        """Make the remaining steps, write all files, and return the last rows, exchanges and timings.
+        """Perform the remaining steps, write all files, and return the last rows, exchanges and timings.
 
         A new run is first minimized, if requested.
 
@@ -338,7 +338,7 @@ class SimulationFiles:
         if self._minimized:
             batch = self._simulation.minimize(max_iterations=self._minimized)
             self.notes += [
-                (self.structures[place], f"replica {self.replicas[place]} begins where it is: {reason}")
+                (self.structures[place], f"replica {self.replicas[place]} starts without minimization: {reason}")
                 for place, reason in batch.errors.items()
             ]
         if has_structures:
@@ -386,7 +386,7 @@ class SimulationFiles:
         for name, size in zip(TABLES, self._table_sizes, strict=True):
             table = self.own / name
             if not table.is_file() or table.stat().st_size < size:
-                raise FormatError(f"{table}: is not what the interrupted run left; start again in another folder")
+                raise FormatError(f"{table}: was changed after the interrupted run; start again in another folder")
             with appending(table), open(table, "r+b") as stream:
                 stream.truncate(size)
 
@@ -400,12 +400,12 @@ class SimulationFiles:
         steps_before = before.pop(_STEPS)
         if own != before:
             raise InputError(
-                f"{self._folder}: the interrupted run was of other reports or trajectories; give the same options"
+                f"{self._folder}: the interrupted run had other reports or trajectories; give the same options"
             )
         if steps != steps_before and (steps < made or form == "h5"):
-            why = "made already" if steps < made else "made; trajectories in .h5 files cannot get longer"
+            why = "completed" if steps < made else "written; .h5 trajectories cannot be extended"
             raise InputError(
-                f"{self._folder}: is a run of {steps_before:,} steps and cannot become one of {steps:,}; {made:,} are "
+                f"{self._folder}: is a run of {steps_before:,} steps and cannot be changed to {steps:,}; {made:,} are "
                 f"{why}"
             )
 

@@ -71,7 +71,7 @@ def reduced_energies(ensemble: Ensemble, temperatures: Floats, ladders: Rows) ->
     state = ensemble.state
     rows = state.there(None)
     if len(rows) < len(ensemble) or len({id(state.systems[k]) for k in rows.tolist()}) != 1:
-        raise InputError("energies of rows in each other's states need rows of one molecule, none of them failed")
+        raise InputError("energies of rows in each other's states need rows of one molecule, none of which failed")
     n_states, size = ladders.shape[1], bytes_of(state, 0)
     found = np.full((n_states, len(rows)), np.inf)
     queue, sizes = state.queue, np.full(len(rows), size, np.int64)

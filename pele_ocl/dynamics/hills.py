@@ -115,7 +115,7 @@ class Hills:
             return ""
         return (
             f"{most:,} replicas add hills of {height:g} kcal/mol to one bias together, {together:,.0f} "
-            "kcal/mol where they are at one place; choose a lower `height`"
+            "kcal/mol if they are at the same place; choose a lower `height`"
         )
 
     def add(self, rows: Rows, number: int) -> None:

@@ -67,7 +67,7 @@ class FreeEnergyResult(Reported):
         errors = self.errors[there]
         columns["free_energy"] = Column(self.energies[there], "kcal/mol")
         columns["error"] = Column(np.ma.masked_array(np.nan_to_num(errors), np.isnan(errors)), "kcal/mol")
-        notes = ["errors are empty for bins that a block has no samples of"] if np.isnan(errors).any() else []
+        notes = ["errors are empty for bins without samples in some block"] if np.isnan(errors).any() else []
         return Report("Free energy surface", columns, {"temperature": self.temperature}, notes)
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class FreeEnergyResult(Reported):
         """
         require_png(path)
         if len(self.edges) > 2:
-            raise InputError(f"a surface of {len(self.edges)} variables has no picture; draw one of two")
+            raise InputError(f"a surface of {len(self.edges)} variables cannot be drawn; use two variables")
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5.0, 4.0), layout="constrained")
@@ -220,8 +220,8 @@ class MBAR(Settled):
                 ", ".join(map(str, of[:6])) + (", ..." if len(of) > 6 else "") for of in (there[group], there[~group])
             )
             raise InputError(
-                f"states {one} have no samples in common with states {other}, so that their free energies cannot be "
-                "compared; put states between them, or sample longer"
+                f"states {one} have no samples in common with states {other}, so their free energies cannot be "
+                "compared; add states between them, or sample longer"
             )
 
     def log_weights(self, u_n: ArrayLike | None = None) -> Floats:
@@ -336,7 +336,7 @@ def _surface(
             raise InputError("no sample has a weight")
         counts, _ = np.histogramdd(of[part], edges, weights=np.exp(found - most))
         if not counts.any():
-            raise InputError("no sample with a weight lies within the bins")
+            raise InputError("no sample with a weight is within the bins")
         with np.errstate(divide="ignore"):
             energy: Floats = -kt * np.log(counts / counts.sum())
         return energy

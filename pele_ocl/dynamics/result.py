@@ -216,7 +216,7 @@ class SimulateResult(Reported, Suggests):
         """
         target = folder_path(path)
         if target.exists():
-            raise FormatError(f"{target}: already exists; name another folder")
+            raise FormatError(f"{target}: already exists; choose another folder")
         try:
             shutil.copytree(self.folder, target)
         except OSError as error:
@@ -278,7 +278,7 @@ class SimulateResult(Reported, Suggests):
         if self.warm_up is None or self.shared["dynamics"]["anneal"]:
             return []
         start = f"Warm-up       about the first {self.warm_up:g} ps, to be excluded from averages"
-        return [f"{start}: here the whole run" if self.time <= self.warm_up else start]
+        return [f"{start}: here the complete run" if self.time <= self.warm_up else start]
 
     def __repr__(self) -> str:
         lines = self.lines()

@@ -190,17 +190,19 @@ def simulate(
     elif "temperature" in door.given or solvent.temperature != SolventModel.temperature:
         temperatures = [solvent.temperature]
     if flag("fixed_radii", fixed_radii):
-        raise KeywordError("`fixed_radii` makes a gradient that is none of the energy; leave it out of dynamics")
+        raise KeywordError(
+            "with `fixed_radii` the gradient is not the derivative of the energy; do not use it for dynamics"
+        )
     if solvent.gb_model.holds_radii:
-        raise KeywordError(f"`gb={solvent.gb}` has no gradient of all its energy, which dynamics need; use obc2")
+        raise KeywordError(f"`gb={solvent.gb}` has no gradient of its complete energy, which dynamics needs; use obc2")
     if trajectory_of == "temperature" and exchange_every is None:
-        raise KeywordError("`trajectory_of=temperature` is about a ladder; give `exchange_every`, too")
+        raise KeywordError("`trajectory_of=temperature` needs a ladder; also give `exchange_every`")
     held = Held.of(restrain, distance, torsion, reference, freeze).referring(door.reading)
     if held.each is not None and (len(terms) or frozen is not None):
-        raise KeywordError("choose one of `terms` and `frozen`, and of restraints and frozen atoms as texts")
+        raise KeywordError("give either `terms` and `frozen`, or restraints and frozen atoms as texts")
     biases = None if bias is None else BiasWords.of(bias)
     if len(listed) > 1 and (held.each is not None or len(terms) or frozen is not None or biases is not None):
-        raise KeywordError("restraints, biases and frozen atoms are of one structure; give one")
+        raise KeywordError("restraints, biases and frozen atoms need a single structure; give one")
     is_removed = not flag("keep_center_motion", keep_center_motion)
     place = Place(workers, scheduler, None if device is None else str(device))
     part = Shard.given(shard)
@@ -241,7 +243,9 @@ def _share(spec: SimulateSpec, place: Place) -> int:
     Raises InputError for a cluster, where the number of workers is not fixed.
     """
     if place.workers is None:
-        raise KeywordError("`scheduler` needs `replicas_per_device=N`, how many replicas a worker moves at a time")
+        raise KeywordError(
+            "`scheduler` needs `replicas_per_device=N`, the number of replicas that a worker simulates at a time"
+        )
     n_ladders = -(-len(spec.replicas_of_shard) // spec.n_rungs)
     return spec.n_rungs * -(-n_ladders // place.workers)
 

@@ -73,7 +73,7 @@ class Settings:
         step = number("timestep", in_unit("timestep", timestep, "fs"), needed, above=0.0, most=MOST_TIMESTEP)
         temperatures = temperatures_of(temperature)
         if exchange_every is None and exchange != "temperature":
-            raise InputError("`exchange=hamiltonian` is about a ladder; give `exchange_every`, too")
+            raise InputError("`exchange=hamiltonian` needs a ladder; also give `exchange_every`")
         if exchange_every is not None:
             exchange_every = every_of("exchange_every", exchange_every, step)
             if len(temperatures) < 2 or min(temperatures) <= 0:
@@ -152,14 +152,16 @@ def every_of(name: str, value: object, timestep: float) -> int:
             f"{name} is {described(value)}; expected a number of steps, or a time with its unit: 1000, 2ps"
         ) from None
     if round(n) < 1 or abs(n - round(n)) > 1e-6 * n:
-        raise InputError(f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a whole number of them")
+        raise InputError(
+            f"{name} is {value}, {n:.6g} time steps of {timestep:g} fs; choose a multiple of the time step"
+        )
     return whole_number(name, round(n))
 
 
 def require_thermostat(integrator: str, what: str) -> None:
     """Raise InputError if the integrator is not a thermostat. what : the feature that needs one"""
     if integrator in INTEGRATORS and not INTEGRATORS[integrator].is_thermostat:
-        raise InputError(f"{what} need the integrator 'langevin', which keeps temperatures")
+        raise InputError(f"{what} need the integrator 'langevin', which controls temperatures")
 
 
 def require_none_of(options: Mapping[str, object], *names: str) -> None:
@@ -264,10 +266,13 @@ def _shape(given: Sequence[int] | None, n_rungs: int, exchange: str) -> tuple[in
         said = values or described(given)
         raise InputError(
             f"ladder_shape is {said}; expected two numbers whose product is the number of temperatures, {n_rungs}, "
-            "of which some may be equal"
+            "some of which may be equal"
         )
     if exchange != "hamiltonian":
-        raise InputError("ladders of two dimensions exchange all that replicas have; give `exchange=hamiltonian`, too")
+        raise InputError(
+            "two-dimensional ladders exchange everything that differs between replicas; also give "
+            "`exchange=hamiltonian`"
+        )
     return values[0], values[1]
 
 
@@ -288,9 +293,7 @@ def _schedule(
     if temperatures.min() < 0 or temperatures.max() > MOST_TEMPERATURE:
         raise InputError(f"temperatures of anneal must be 0 to {MOST_TEMPERATURE:,.0f} K")
     if n_temperatures > 1:
-        raise InputError(
-            "a schedule of annealing gives all replicas one temperature; give one temperature, or no anneal"
-        )
+        raise InputError("annealing uses one temperature for all replicas; give one temperature, or no anneal")
     if not INTEGRATORS[integrator].is_thermostat:
-        raise InputError("annealing needs the integrator 'langevin', which follows temperatures")
+        raise InputError("annealing needs the integrator 'langevin', which controls temperatures")
     return tuple(zip((times / (FS * timestep)).tolist(), temperatures.tolist(), strict=True))

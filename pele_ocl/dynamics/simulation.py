@@ -46,8 +46,8 @@ STEPS_AT_ONCE = 256  # enqueued before the host waits
 STEPS_A_FLUSH = 8  # enqueued between flushes of the queue
 _WHY = {
     Halt.FORCES: "the force on {} is not a number",
-    Halt.BONDS: "the bonds of {} cannot be held",
-    Halt.SPEED: "{} goes more than 1 A in a step",
+    Halt.BONDS: "the bonds of {} cannot be constrained",
+    Halt.SPEED: "{} moves more than 1 A in a step",
 }
 
 
@@ -241,8 +241,8 @@ class Simulation(Suggests, Settled):
         for rows in by_molecule:
             if len(rows) % n_rungs or first % n_rungs:
                 raise InputError(
-                    f"{len(rows):,} replicas from number {first:,} on fill no ladders of "
-                    f"{n_rungs} temperatures; use a multiple of {n_rungs}"
+                    f"{len(rows):,} replicas from index {first:,} on do not form complete "
+                    f"ladders of {n_rungs} temperatures; use a multiple of {n_rungs}"
                 )
         return np.array([k for rows in by_molecule for k in rows]).reshape(-1, n_rungs)
 
@@ -252,15 +252,15 @@ class Simulation(Suggests, Settled):
         held = sum(len(body.constraints.hydrogens) for body in bodies if body.constraints)
         notes = []
         if self.settings.hydrogen_mass is not None:
-            notes.append(f"hydrogens weigh {self.settings.hydrogen_mass:g} Da, taken from their neighbours")
+            notes.append(f"hydrogens have a mass of {self.settings.hydrogen_mass:g} Da, taken from their neighbours")
         if held:
-            notes.append(f"{held:,} bonds to hydrogen keep the lengths of the force field")
+            notes.append(f"{held:,} bonds to hydrogen are constrained to the lengths of the force field")
         of_bodies = {body: atoms for body, atoms in zip(self._bodies, self.ensemble.atoms, strict=True) if body}
         found = (step_note(atoms, body, self.settings.timestep) for body, atoms in of_bodies.items())
         notes += [note for note in found if note][:1]
         notes += [hills.note for hills in self._hills.values() if hills.note]
         if self.removes_motion:
-            notes.append("the centre of mass is kept at rest")
+            notes.append("the motion of the centre of mass is removed")
         rewrite(self, notes=tuple(notes))
 
     def _place(self, rows: Rows) -> None:
@@ -361,7 +361,7 @@ class Simulation(Suggests, Settled):
     def run(
         self, steps: int | str, *, every: int | str | None = None, call: Callable[[Simulation], object] | None = None
     ) -> Simulation:  # fmt: skip
-        """Make time steps of all replicas, including exchanges and hills. Returns the simulation.
+        """Advance all replicas by time steps, including exchanges and hills. Returns the simulation.
 
         Earlier changes are applied first. An interrupted run ends after a complete step.
 
@@ -402,12 +402,12 @@ class Simulation(Suggests, Settled):
     def _require_no_call(self) -> None:
         if self._calls:
             raise InputError(
-                "a function that is called in the midst of a run cannot make steps, restore or begin files; "
-                "it may read and write rows"
+                "a function that is called during a run must not run, restore or start files; it "
+                "may read and write rows"
             )
 
     def _run(self, steps: int) -> Simulation:
-        """Make steps without calls of user functions."""
+        """Perform steps without calls of user functions."""
         self._require_own_rungs()
         if self._exchanges_all:
             self.ensemble.state.exchanger = self._exchanger
@@ -489,8 +489,8 @@ class Simulation(Suggests, Settled):
         """Raise InputError if another simulation has since exchanged the Hamiltonians of these rows."""
         if self._exchanges_all and self._motion.attempts and self.ensemble.state.exchanger is not self._exchanger:
             raise InputError(
-                "another simulation exchanged what these rows have of their own, so that rungs are no longer known "
-                "here; continue that one, or make a new one"
+                "another simulation exchanged the data of these rows, so their rungs are unknown; continue "
+                "that simulation, or create a new one"
             )
 
     @property
@@ -573,7 +573,7 @@ class Simulation(Suggests, Settled):
         Raises InputError if there are several molecules, a stopped replica or one without positions, or no ladders.
         """
         if flag("by_rung", by_rung) and self.settings.exchange_every is None:
-            raise InputError("there are no exchanges and no rungs; leave out `by_rung`")
+            raise InputError("without exchanges there are no rungs; leave out `by_rung`")
         self._require_own_rungs()
         self._catch_up()
         if self._lost.any():
@@ -645,7 +645,7 @@ class Simulation(Suggests, Settled):
     def _growing(self, name: str) -> Growing:
         term = self.bias_term(name)
         if not isinstance(term, Growing):
-            raise InputError(f"{name} gets no hills; it is a {type(term).__name__}")
+            raise InputError(f"{name} has no hills; it is a {type(term).__name__}")
         return term
 
     @property
@@ -714,7 +714,7 @@ class Simulation(Suggests, Settled):
     def _write_temperatures(self, values: Floats) -> None:
         if self.settings.anneal or self.settings.exchange_every is not None:
             by = "the schedule of annealing" if self.settings.anneal else "exchanges"
-            raise InputError(f"temperatures are set by {by}; make a simulation with other ones")
+            raise InputError(f"temperatures are set by {by}; create a simulation with other temperatures")
         found = np.array(temperatures_of(values))
         for hills in self._hills.values():
             hills.check(found, found)
@@ -788,7 +788,7 @@ class Simulation(Suggests, Settled):
         resume: bool = False, overwrite: bool = False, names: Sequence[str] | None = None,
         watch: Callable[[Simulation], None] | None = None,
     ) -> SimulateResult:  # fmt: skip
-        """Make steps, and write the same files as `pele_ocl.simulate`: trajectories, tables, a checkpoint.
+        """Perform steps, and write the same files as `pele_ocl.simulate`: trajectories, tables, a checkpoint.
 
         output : output folder
         steps : number of steps; or time : simulated time in ps, or with a unit such as "10ns"
@@ -816,9 +816,9 @@ class Simulation(Suggests, Settled):
         folder, molecules = file_path(output, "output"), list(dict.fromkeys(self.ensemble.atoms))
         named = names_of(molecules) if names is None else list(texts("names", names))
         if len(named) != len(molecules) or len(set(named)) < len(named):
-            raise InputError(f"names are {named}; expected different ones of {len(molecules):,} molecules")
+            raise InputError(f"names are {named}; expected a different one for each of {len(molecules):,} molecules")
         if trajectory_of == "temperature" and self.settings.exchange_every is None:
-            raise InputError("`trajectory_of=temperature` is about a ladder; make the simulation with `exchange_every`")
+            raise InputError("`trajectory_of=temperature` needs a ladder; create the simulation with `exchange_every`")
         if watch is not None:
             function("watch", watch)
         require_replaceable(flag("overwrite", overwrite), flag("resume", resume), folder)
@@ -930,9 +930,9 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
         return made
     if replicas != 1 or options:
         given = "replicas" if replicas != 1 else next(iter(options))
-        raise InputError(f"{given} is the ensemble's own; leave it out")
+        raise InputError(f"{given} is set by the ensemble; leave it out")
     if not molecules.state.options["gradient"]:
-        raise InputError("dynamics need gradients; the ensemble was made with gradient=False")
+        raise InputError("dynamics needs gradients; the ensemble was created with gradient=False")
     _require_whole_gradient(molecules)
     return molecules
 
@@ -940,7 +940,9 @@ def _ensemble_of(molecules: Atoms | Sequence[Atoms] | Ensemble, replicas: int, o
 def _require_whole_gradient(ensemble: Ensemble) -> None:
     """Raise InputError for `fixed_radii`, whose gradient is not the derivative of the energy."""
     if ensemble.state.options["fixed_radii"]:
-        raise InputError("fixed_radii makes a gradient that is none of the energy; leave it out of dynamics")
+        raise InputError(
+            "with fixed_radii the gradient is not the derivative of the energy; do not use it for dynamics"
+        )
 
 
 def _velocities(k: int, values: ArrayLike, n: int) -> Floats:

@@ -161,8 +161,8 @@ class SimulateSpec(Spec[range]):
         """
         if self.together is not None and self.together % self.n_rungs:
             raise InputError(
-                f"parts of {self.together:,} replicas are not whole ladders of {self.n_rungs} temperatures, which "
-                f"exchange on one device; use a multiple of {self.n_rungs}"
+                f"parts of {self.together:,} replicas are not complete ladders of {self.n_rungs} temperatures, which "
+                f"must be on one device; use a multiple of {self.n_rungs}"
             )
         if self.velocities:
             require_velocities(self.trajectory)
@@ -228,7 +228,8 @@ class SimulateSpec(Spec[range]):
         begun = [folder for folder in (output, *output.glob(f"{PARTS}/*")) if (folder / CHECKPOINT).exists()]
         if (self.resume or self.shard is not None) and not set(begun) <= set(map(self._folder, self._parts)):
             raise InputError(
-                f"{output}: the interrupted run had other parts; give the same number of replicas, of workers and of "
+                f"{output}: the interrupted run was divided differently; give the same number of replicas, of "
+                "workers and of "
                 "shards, and the same `replicas_per_device`"
             )
 

@@ -72,7 +72,7 @@ def _hot(hot: ArrayLike | str, atoms: Atoms) -> NDArray[np.bool_]:
         return Selection(hot).mask(selectable(atoms))
     mask = atoms_mask("hot atoms", hot, len(atoms))
     if not mask.any():
-        raise InputError("no atom is hot; leave out `hot` for all")
+        raise InputError("`hot` contains no atoms; leave it out for all atoms")
     return mask
 
 
@@ -80,7 +80,7 @@ def _ladder(temperatures: Sequence[float]) -> Floats:
     """Return the temperatures of rungs, (n_rungs,) K. Raises InputError unless two or more increase strictly."""
     found: Floats = np.array(temperatures_of(temperatures))
     if len(found) < 2 or found[0] <= 0 or (np.diff(found) <= 0).any():
-        raise InputError("temperatures of a ladder are two or more that rise from above 0 K")
+        raise InputError("a ladder needs two or more increasing temperatures above 0 K")
     return found
 
 
@@ -116,13 +116,13 @@ class StateSamples:
         digest = simulation._digest_of_states
         if self._u and self._digest != digest:
             raise InputError(
-                "these samples belong to another simulation or to other states; take new ones for this one"
+                "these samples belong to another simulation or to other states; create new ones for this one"
             )
         u_kn = simulation.u_kn(by_rung=self._by_rung)
         states = (simulation.rungs if self._by_rung else simulation.states).astype(np.int32)
         if not (there := np.isfinite(u_kn[states, np.arange(len(states))])).all():
             k = int(np.argmin(there))
-            raise InputError(f"replica {k} has no energy where it is: {simulation.errors[k]}")
+            raise InputError(f"replica {k} has no energy at its positions: {simulation.errors[k]}")
         variables = [simulation.variables(name) for name in self._names]
         self._digest = digest
         self._u.append(u_kn)
@@ -150,7 +150,7 @@ class StateSamples:
         """Sampled collective variables, (n_times n_rows, d). Raises InputError if none are stored."""
         self._require_samples()
         if not self._names:
-            raise InputError("no variables are kept; give the `names` of the terms that have them")
+            raise InputError("no variables were recorded; give the `names` of their terms")
         return np.concatenate(self._variables)
 
     def mbar(self) -> MBAR:
@@ -159,7 +159,7 @@ class StateSamples:
 
     def _require_samples(self) -> None:
         if not self._u:
-            raise InputError("no samples were taken yet; give this as `call` to `Simulation.run`")
+            raise InputError("there are no samples yet; pass this object as `call` to `Simulation.run`")
 
 
 class SimulatedTempering:

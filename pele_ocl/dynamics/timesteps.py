@@ -30,7 +30,7 @@ def step_note(atoms: Atoms, body: Body, timestep: float) -> str:
                 "`constraints='hbonds'`"
             )
         if body.constraints is not None and timestep > LONGEST_HELD_STEP * slower:
-            return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; give them `hydrogen_mass=3`"
+            return f"angles of hydrogens vibrate too fast for steps of {timestep:g} fs; use `hydrogen_mass=3`"
     pairs, frequencies = _free_bonds(atoms, body)
     phases = frequencies * 1e-3 * timestep
     if phases.max(initial=0.0) <= MOST_PHASE:

@@ -195,7 +195,7 @@ def umbrella(
     every = every_of("sample_every", sample_every, timestep)
     if (steps := steps_or_time("steps", steps, timestep)) < every:
         raise InputError(
-            f"steps are {steps:,}, with a sample every {every:,}; choose more, or a smaller `sample_every`"
+            f"steps are {steps:,}, with a sample every {every:,}; choose more steps, or a smaller `sample_every`"
         )
     equilibrate = steps_or_time("equilibrate", equilibrate, timestep)
     axes, bounds = harmonic_axes(members, at)

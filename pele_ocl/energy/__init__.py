@@ -170,7 +170,7 @@ def energy(
             accuracy=accuracy, device=device, model=door.model,
         )  # fmt: skip
     if frozen is not None or terms != ():
-        raise KeywordError("`frozen` and further `terms` need Atoms, which pele_ocl.read makes of a file")
+        raise KeywordError("`frozen` and `terms` need Atoms; use pele_ocl.read for files")
     names = _names(only_terms)
     spec = EnergySpec(
         reading=door.reading, models=models, gradient=gradient, fixed_radii=fixed_radii, one_four=one_four,

@@ -289,12 +289,12 @@ class Tables:
         first, end = self._changed
         listed = slots.astype(np.int32)
         if len(listed):
-            self._queue.post(self._list, listed)
+            self._queue.enqueue_write(self._list, listed)
             for kept, (x, y) in zip(self._bound, self._shapes[:, listed].max(axis=1).tolist(), strict=True):
                 kept.shape = x, y
         if end > first:
             part = self._values[first:end].ravel().copy()
-            self._queue.post(self._table, part, first * self._row_bytes)
+            self._queue.enqueue_write(self._table, part, first * self._row_bytes)
         self._changed = [0, 0]
 
     def bound(self, launches: Sequence[Launch]) -> list[BoundLaunch]:

@@ -67,7 +67,7 @@ def check_in_place(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_
     """Raise InputError if frozen atoms have moved."""
     if not are_in_place(conformations, atoms, frozen):
         i = int(np.flatnonzero(frozen)[np.argmax(_away(conformations, atoms, frozen))])
-        raise InputError(f"{atoms.describe(i)} is frozen, but not where it was when the plan was made")
+        raise InputError(f"{atoms.describe(i)} is frozen, but not at the position of the plan")
 
 
 def _away(conformations: Floats, atoms: Atoms, frozen: NDArray[np.bool_]) -> Floats:

@@ -205,8 +205,8 @@ class EnergyPasses(TiledPasses, Generic[L]):
         found = kernels.launches(self.context, index)
         if not isinstance(found, list | tuple) or not all(hasattr(launch, "kernel") for launch in found):
             raise InputError(
-                f"launches of {' and '.join(kernels.names)} are {described(found)}; expected a list of what "
-                "context.bind returns"
+                f"launches of {' and '.join(kernels.names)} are {described(found)}; expected a list of "
+                "results of context.bind"
             )
         return found
 
@@ -426,7 +426,7 @@ class EnergyPasses(TiledPasses, Generic[L]):
         }  # fmt: skip
 
     def _chain_tables(self) -> Arguments:
-        """Return what passes of the chain rule take."""
+        """Return the arguments of passes of the chain rule."""
         tables, spheres = self.tables, self.spheres
         return dict(
             s=spheres.scaled, rho=spheres.rho, series=tables.slopes, columns=tables.slope_columns,

@@ -92,8 +92,8 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chain = gradient and not fixed_radii and not model.gb_model.vacuum
         if chain and model.gb_model.holds_radii:
             raise InputError(
-                f"the gradient of {model.gb} keeps Born radii and surface fixed, as PELE does: give "
-                "`fixed_radii=True`, or leave the gradient out"
+                f"the gradient of {model.gb} keeps Born radii and surface fixed, as in PELE: "
+                "give `fixed_radii=True`, or gradient=False"
             )
         options = Options(gradient, chain, per_atom, cutoff, one_four, flag("rebuild_sites", rebuild_sites))
         if rebuild_sites:
@@ -123,11 +123,11 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         chosen = chosen_born(born, asked, machine, len(atoms), self.layout.tile, suits)
         self.born, self.accuracy = chosen.name, chosen.accuracy
         if (asked or self.accuracy) is not None and not self._contents.has_gb:
-            raise InputError("no term depends on Born radii; leave born and their accuracy out")
+            raise InputError("no term depends on Born radii; leave out born and accuracy")
         if (of_surface := model.gb_model.of_surface) and (self.accuracy is not None or asked is not None):
-            raise InputError(f"the Born radii of {model.gb} come from the surface; leave born and their accuracy out")
+            raise InputError(f"the Born radii of {model.gb} come from the surface; leave out born and accuracy")
         if self.born == "surface" and not of_surface:
-            raise InputError(f"Born radii of {model.gb} are not integrals over the surface; leave born out")
+            raise InputError(f"Born radii of {model.gb} are not integrals over the surface; leave out born")
         self.born = "surface" if of_surface else self.born
         if self._has_frozen and per_atom:
             raise InputError(
@@ -184,7 +184,7 @@ class Energy(Plan[EnergyResult, EnergyBatch]):
         return Pipeline(self.atoms, passes, partial(_explain, self.model, self.precision))
 
     def _make_passes(self, queue: Binder, m: int) -> AnyPasses:
-        """Make the passes for up to m conformations, without the interactions among frozen atoms."""
+        """Create the passes for up to m conformations, without the interactions among frozen atoms."""
         tiles, kind = self._tiles, VARIANTS[self.variant].run()
         leaves_out = kind.leaves_out and self.model.gb_model.is_pairwise
         if not (leaves_out and tiles.first_frozen < len(tiles)):
@@ -293,7 +293,7 @@ def _explain(model: SolventModel, precision: str, atoms: Atoms, found: Outputs, 
     where = f"of {atoms.describe(int(np.argmax(bad)))} " if bad.any() else ""
     precise = "" if precision == "float64" else ", or use float64"
     return InputError(
-        f"the energy {where}is too large for {precision}; check for atoms on top of each other, radii and "
+        f"the energy {where}is too large for {precision}; check for overlapping atoms, and check radii and "
         f"charges{precise}"
     )
 
@@ -334,7 +334,7 @@ class EnergyAndAtoms(Energy):
 
 
 def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
-    """Make the passes for up to m conformations at a time on a queue."""
+    """Create the passes for up to m conformations at a time on a queue."""
     passes = plan._make_passes(queue, m)
     queue.finish()  # evaluations may go to another queue
     passes.movable = all(kernels.movable for kernels in plan._contents.term_kernels)
@@ -343,7 +343,7 @@ def passes_of(plan: Energy, queue: Binder, m: int) -> AnyPasses:
 
 
 def batch_of(plan: Energy, passes: AnyPasses, results: NDArray[Any], positions: Floats) -> EnergyBatch:
-    """Make a batch from results (m, n_results) at positions (m, n, 3) A; errors are recorded."""
+    """Create a batch from results (m, n_results) at positions (m, n, 3) A; errors are recorded."""
     found, errors = passes.unpacked(results, positions)
     return plan._batch(positions, found, errors, {})
 

@@ -94,8 +94,8 @@ class Restraint:
             raise InputError(f"`{keyword}` {text[:60]!r}: {form.written}")
         if _ends_in_range(text, before):
             raise InputError(
-                f"`{keyword}` {text[:60]!r}: this is a selection without K; "
-                f"'{text[:60]}:10', say, or '({before[:60]}):{behind[:20]}' where that is K"
+                f"`{keyword}` {text[:60]!r}: this selection has no K; write "
+                f"for example '{text[:60]}:10', or '({before[:60]}):{behind[:20]}' if the last number is K"
             )
         return cls(keyword, text, tuple(map(Selection, texts)), *values)
 
@@ -150,7 +150,7 @@ class Reference:
 
 
 def terms_of(restraints: Sequence[Restraint], reference: Reference | None, atoms: Atoms) -> list[Term]:
-    """Make terms for a molecule. Raises InputError if the selections or the reference do not fit it."""
+    """Create terms for a molecule. Raises InputError if the selections or the reference do not fit it."""
     by_keyword = {keyword: [of for of in restraints if of.keyword == keyword] for keyword in FORMS}
     places = None if reference is None else reference.positions(atoms)
     described = selectable(atoms)
@@ -206,7 +206,7 @@ class Held:
         for name, value in given.items():
             if is_group(value):
                 raise InputError(
-                    f"`{name}` takes texts of selections and numbers; restraints of atoms by index are `terms` of "
+                    f"`{name}` accepts selections with numbers; for atoms by index use `terms` with "
                     "Atoms, such as pele_ocl.PositionalRestraint(10.0, atoms=group.indices)"
                 )
         listed = {

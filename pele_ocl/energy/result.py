@@ -37,7 +37,7 @@ def terms_listed(terms: str | Sequence[str] | None) -> list[str] | None:
     unknown = next((name for name in names if name not in (*ALL_TERMS, *GROUPS)), None)
     if unknown is not None:
         raise InputError(
-            f"unknown term {unknown!r}; choose from {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} stand for several"
+            f"unknown term {unknown!r}; choose from {', '.join(ALL_TERMS)}; {', '.join(GROUPS)} are groups of terms"
         )
     return names
 
@@ -91,7 +91,7 @@ class EnergyResult(HasFindings, TermResult):
         """
         if "nonpolar" not in self.terms.names:
             raise InputError(
-                "there is no surface area without the nonpolar energy; choose surface='lcpo' with its term"
+                "there is no surface area without the nonpolar energy; choose surface='lcpo' and include this term"
             )
         return surface_area(self.model, float(self.terms.nonpolar))
 

@@ -36,7 +36,7 @@ class ScaledParameters:
         """Raises InputError for molecules with pair corrections, which cannot be scaled."""
         if passes.of_surface is not None or any(isinstance(of, CORRECTIONS) for of in passes.contents.term_kernels):
             raise InputError(
-                "rows cannot scale parameters of models whose pairs have their own: NBFIX, VDGBNP or surface integrals"
+                "rows cannot scale parameters if pairs have special ones: NBFIX, VDGBNP or surface integrals"
             )
         self._passes, self._recorder = passes, recorder
         buffers: dict[str, Any] = passes.buffers

@@ -22,8 +22,8 @@ def check_sites(atoms: Atoms) -> None:
     if atoms.virtual_sites is not None and len(atoms.virtual_sites.unknown):
         i = int(atoms.virtual_sites.unknown[0])
         raise InputError(
-            f"{atoms.describe(i)} is a virtual site whose rule is not known or whose parents were left out, so it "
-            "cannot move with them; give an OpenMM System that places it, or a model without such sites"
+            f"{atoms.describe(i)} is a virtual site with an unknown rule or missing parents, so it cannot "
+            "be moved; give an OpenMM System that defines it, or a model without such sites"
         )
 
 

@@ -94,12 +94,12 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
 
     def __post_init__(self) -> None:
         if self.fixed_radii and not self.gradient:
-            raise KeywordError("`fixed_radii` is about the gradient, which is left out; leave out one of the two")
+            raise KeywordError("`fixed_radii` applies to the gradient, which is not computed; leave out one of the two")
         require_near(self.cutoff)
         terms_listed(self.terms)
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Make a plan; gradients are at fixed Born radii if the model has no derivatives of the radii."""
+        """Create a plan; gradients are at fixed Born radii if the model has no derivatives of the radii."""
         fixed_radii = self.fixed_radii or (gradient and self.model.gb_model.holds_radii)
         plan = (EnergyAndAtoms if per_atom else Energy)(
             atoms, gradient=gradient, fixed_radii=fixed_radii, one_four=self.one_four, cutoff=self.cutoff,
@@ -129,7 +129,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         return EnergyEvaluation(**vars(found), batch=batch)
 
     def of_result(self, result: EnergyResult | TermBatch[EnergyResult]) -> EnergyEvaluation:
-        """Make an evaluation from a result for Atoms, or from a batch of their conformations."""
+        """Create an evaluation from a result for Atoms, or from a batch of their conformations."""
         return EnergyEvaluation(
             **vars(super().of_result(result)), batch=result if isinstance(result, EnergyBatch) else None
         )
@@ -180,7 +180,7 @@ class EnergySpec(EvaluationSpec[EnergyResult]):
         if isinstance(result, EnergyBatch):
             lines += model_lines(_rows(found))
         else:
-            held = ", Born radii and surface held" if result.model.gb_model.holds_radii else ""
+            held = ", at fixed Born radii and surface" if result.model.gb_model.holds_radii else ""
             lines += ["", *energy_lines(result.energy), *area_lines(result.model, result.energy)]
             lines += gradient_line(gradient_facts(result.gradient), held)
         lines += [*accuracy_lines(result, result.born), "", ending(result, result.seconds["kernel"], total)]
@@ -243,7 +243,7 @@ class EnergyOfPlan(EnergySpec):
 
     @classmethod
     def of(cls, result: EnergyResult | EnergyBatch) -> EnergyOfPlan:
-        """Make the job that reproduces a result."""
+        """Create the job that reproduces a result."""
         names = ("gradient", "fixed_radii", "one_four", "cutoff")
         return cls(
             precision=result.precision, model=result.model, variant=result.variant, born=result.born,
@@ -252,7 +252,7 @@ class EnergyOfPlan(EnergySpec):
         )  # fmt: skip
 
     def plan(self, atoms: Atoms, gradient: bool, per_atom: bool) -> Energy:
-        """Make a plan; without per-atom energies if some atoms are frozen."""
+        """Create a plan; without per-atom energies if some atoms are frozen."""
         is_whole = self.options.get("frozen") is None
         options = {name: of for name, of in self.options.items() if name != "per_atom"}
         return (EnergyAndAtoms if per_atom and is_whole else Energy)(atoms, **{**options, "gradient": gradient})
@@ -287,5 +287,5 @@ def _attributes(
 
 
 def recorded(result: EnergyResult | EnergyBatch) -> EnergyEvaluation:
-    """Make an evaluation from a result for Atoms, or from a batch."""
+    """Create an evaluation from a result for Atoms, or from a batch."""
     return EnergyOfPlan.of(result).of_result(result)

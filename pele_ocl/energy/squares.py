@@ -237,7 +237,7 @@ class Squares(EnergyPasses[SquaresLayout]):
         )
 
     def _collected(self) -> Arguments:
-        """Return what Layers of cl/energy/squares/collect.clh has, but the steps."""
+        """Return the fields of Layers in cl/energy/squares/collect.clh except the steps."""
         return dict(
             n_atoms=len(self.atoms), n_results=self.result_sizes["n_results"], counts=self.spheres.counts,
             order=self.spheres.order,

@@ -53,7 +53,7 @@ class Masks:
 
     @classmethod
     def of(cls, tiles: Tiles, excluded: Ints, order: TileOrder) -> Masks:
-        """Make the masks for kernels that visit tiles in this order. excluded : (k, 2) pairs of atoms"""
+        """Create the masks for kernels that visit tiles in this order. excluded : (k, 2) pairs of atoms"""
         ring, own_vectors, row_tiles = order.ring, order.own_vectors, order.row_tiles
         n_tiles, size = len(tiles), tiles.size
         n_rows, n_words = -(-n_tiles // row_tiles), -(-size // BITS)

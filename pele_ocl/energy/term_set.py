@@ -147,7 +147,7 @@ def _chosen(names: Sequence[str], there: tuple[str, ...]) -> tuple[str, ...]:
     """Sort names in the order of results. Raises InputError for unknown names."""
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"only_terms are {described(names)}; expected a list of names, such as ['bond', 'angle']")
-    known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} stand for several of them"
+    known = f"the terms of these atoms are {', '.join(there)}; {', '.join(GROUPS)} are groups of terms of them"
     chosen = set[str]()
     for name in names:
         of_name = set(GROUPS.get(name, (name,))) & set(there) if isinstance(name, str) else None
@@ -170,13 +170,13 @@ def _checked_terms(terms: Sequence[Term], atoms: Atoms, taken: Sequence[str]) ->
     names = list(taken)
     for term in terms:
         if not isinstance(term, Term):
-            other = "; names of terms of the force field go to only_terms" if isinstance(term, str) else ""
+            other = "; use only_terms for terms of the force field" if isinstance(term, str) else ""
             raise InputError(
                 f"terms contain {type(term).__name__}; expected a Term, such as PositionalRestraint(10.0){other}"
             )
         twice = [name for name in term.names if name in names]
         if twice and not term.merges_names:
-            raise InputError(f"there are two terms named {twice[0]}; give one of them another name")
+            raise InputError(f"there are two terms named {twice[0]}; give one of them a different name")
         if nameless := [name for name in term.names if not isinstance(name, str) or not name.strip()]:
             raise InputError(f"the name of a {type(term).__name__} is {described(nameless[0])}; expected a text")
         names += term.names

@@ -42,7 +42,7 @@ VARIANTS: dict[str, Variant[Callable[[], type[AnyPasses]]]] = {
         choices=RowsLayout.choices,
     ),
     "blocks": Variant(
-        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles in vectors; for CPUs", _blocks,
+        "energy/pair_blocks.cl", "pair_blocks", "each pair once, blocks of two tiles with vectors; for CPUs", _blocks,
         made_for="CPU", choices=BlocksLayout.choices,
     ),
     "squares": Variant(
@@ -80,7 +80,7 @@ class BornSums:
 
 BORN = {
     "pairs": BornSums("over all pairs"),
-    "tree": BornSums("distant boxes by moments, to an accuracy", approximates=True),
+    "tree": BornSums("distant boxes by moments, to a given accuracy", approximates=True),
     "surface": BornSums("from the surface, only for sgbnp and vdgbnp"),
 }
 
@@ -96,10 +96,10 @@ class Born:
 def check_born(name: str, accuracy: float | None) -> float | None:
     """Check method and accuracy, and return the accuracy as a number. Raises InputError if they are invalid."""
     if not is_among(name, ("auto", *BORN)):
-        raise InputError(f"Born radii do not come from {described(name)}; choose auto, {', '.join(BORN)}")
+        raise InputError(f"Born radii cannot be computed by {described(name)}; choose auto, {', '.join(BORN)}")
     asked = checked_accuracy(accuracy)
     if asked is not None and name in BORN and not BORN[name].approximates:
-        raise InputError(f"Born radii from {name} have no accuracy to choose; leave it out, or choose tree or auto")
+        raise InputError(f"Born radii from {name} do not have an accuracy option; leave it out, or choose tree or auto")
     return asked
 
 
@@ -119,5 +119,5 @@ def chosen_born(name: str, asked: float | None, machine: Machine, n_atoms: int, 
     if not BORN[name].approximates:
         return Born(name)
     if not fits:
-        raise InputError(f"a tree takes tiles of {LEAF} atoms or more, not of {tile}; choose another variant")
+        raise InputError(f"a tree needs tiles of {LEAF} atoms or more, not {tile}; choose another variant")
     return Born(name, enough or DEFAULT)

@@ -72,8 +72,7 @@ class Column:
         shapes = list(dict.fromkeys(array.shape for array in arrays))
         if len(shapes) > 1:
             raise InputError(
-                f"rows have arrays of shapes {shapes[0]} and {shapes[1]}, which are no single array; choose rows of "
-                "one molecule"
+                f"rows have arrays of the different shapes {shapes[0]} and {shapes[1]}; choose rows of one molecule"
             )
 
     @locked
@@ -153,7 +152,7 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
         try:
             result = getattr(ufunc, method)(*plain, out=made, **options)
         except (TypeError, ValueError) as error:
-            raise InputError(f"there are {len(self)} rows, which cannot be set so: {error}") from None
+            raise InputError(f"there are {len(self)} rows, to which this cannot be assigned: {error}") from None
         values = result if isinstance(result, tuple) else (result,)
         found = []
         for target, value in zip(targets, values, strict=True):
@@ -170,7 +169,7 @@ class WritableValues(np.ndarray[tuple[Any, ...], np.dtype[np.float64]]):
         try:
             wanted[rows] = values
         except (IndexError, TypeError, ValueError) as error:
-            raise InputError(f"there are {len(self)} rows, which cannot be set so: {error}") from None
+            raise InputError(f"there are {len(self)} rows, to which this cannot be assigned: {error}") from None
         self._write(wanted)
         self.flags.writeable = True
         super().__setitem__(slice(None), wanted)
@@ -226,7 +225,7 @@ class DeviceArray:
             return 0, self.shape[0]
         n = len(self._firsts) - 1
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not -n <= row < n:
-            raise InputError(f"there are {n:,} rows; {row!r} is none of them")
+            raise InputError(f"there are {n:,} rows, so {row!r} is invalid")
         return int(self._firsts[row % n]), int(self._firsts[row % n + 1])
 
 
@@ -260,10 +259,10 @@ def mapped(state: State) -> Iterator[MappedRows]:
     """
     device = state.device
     if device.kind != "CPU" or state.coordinate.kind == "i":
-        which = "has memory of its own"
+        which = "has separate memory"
         if device.kind == "CPU":
-            which = "has no float64, and so keeps positions as integers"
-        raise InputError(f"{device} {which}; read positions[:] and gradients[:] in place of mapping them")
+            which = "has no float64 and stores positions as integers"
+        raise InputError(f"{device} {which}; read positions[:] and gradients[:] instead of mapping them")
     queue = state.queue
     size, n = state.bytes_on_device.size, len(state)
     with queue.mapped(state.bytes_on_device, (size,), np.uint8) as memory:
@@ -272,11 +271,11 @@ def mapped(state: State) -> Iterator[MappedRows]:
 
 
 def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> MappedRows:
-    """Make views of all rows in device memory."""
+    """Create views of all rows in device memory."""
     real = np.dtype(state.precision)
 
     def arrays(place: Callable[[System], tuple[int, tuple[int, ...]]], dtype: DTypeLike) -> Arrays:
-        """Make a view of each row. place : returns the offset in a row and the shape for a molecule"""
+        """Create a view of each row. place : returns the offset in a row and the shape for a molecule"""
         kind, found = np.dtype(dtype), list[NDArray[Any] | None]()
         for k, system in enumerate(state.systems):
             if system is None:
@@ -304,7 +303,7 @@ def _rows(state: State, memory: NDArray[np.uint8], energies: NDArray[Any]) -> Ma
 
 
 def _as_one(arrays: Sequence[NDArray[Any] | None], systems: Sequence[object], firsts: NDArray[np.uint64]) -> Arrays:
-    """Make one view of all rows if they are of one molecule and so equally spaced; otherwise return the list."""
+    """Create one view of all rows if they are of one molecule and so equally spaced; otherwise return the list."""
     first = arrays[0]
     if first is None or any(system is not systems[0] for system in systems):
         return list(arrays)

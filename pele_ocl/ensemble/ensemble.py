@@ -162,7 +162,7 @@ class Ensemble(Settled):
         """
         chosen = self.state.chosen(rows)
         if flag("keep_radii", keep_radii) and not self.state.options["fixed_radii"]:
-            raise InputError("radii are kept by ensembles with fixed_radii=True alone")
+            raise InputError("only ensembles with fixed_radii=True keep radii")
         self.state.evaluate(chosen, keep_radii)
         return self
 
@@ -256,7 +256,7 @@ class Ensemble(Settled):
         Raises InputError for other ensembles.
         """
         if not self.state.scales:
-            raise InputError("rows have no scales; make the ensemble with `scales=True`")
+            raise InputError("rows have no scales; create the ensemble with `scales=True`")
         return Scales(self.state)
 
     def _restraint_values(self, kind: str, name: str, ndim: int) -> Column:
@@ -276,7 +276,7 @@ class Ensemble(Settled):
         if len(begin) == 1:
             begin = np.repeat(begin, len(end))
         if len(begin) != len(end) or len(np.unique(end)) < len(end):
-            raise InputError(f"{len(begin)} sources do not go to {len(end)} targets, each named once")
+            raise InputError(f"{len(begin)} sources do not match {len(end)} targets, each given once")
         for k, to in zip(begin.tolist(), end.tolist(), strict=True):
             if k in state.failed or state.systems[k] is not state.systems[to]:
                 raise InputError(f"row {k} cannot be copied to row {to}: their molecules are not the same Atoms")
@@ -292,7 +292,7 @@ class Ensemble(Settled):
 
     @locked
     def array(self, per: Literal["atom", "row"], columns: int = 1, dtype: DTypeLike | None = None) -> DeviceArray:
-        """Make a driver's array on the device, filled with zeros, with a number of columns per atom or per row.
+        """Create a driver's array on the device, filled with zeros, with a number of columns per atom or per row.
 
         dtype : by default the ensemble's precision; "coordinate" for the data type of positions
         """
@@ -373,7 +373,7 @@ class Ensemble(Settled):
         if named not in self._known:
             own = self.state.energy_options
             if twice := [name for name in options if name in own or name in ("frozen", "device")]:
-                raise InputError(f"{twice[0]} is the ensemble's own; leave it out")
+                raise InputError(f"{twice[0]} is set by the ensemble; leave it out")
             check_options(options)
             self._known.add(named)
         return named
@@ -381,7 +381,7 @@ class Ensemble(Settled):
     def _jobs(
         self, rows: Rows, options: Mapping[str, Any], named: Named, found: dict[int, MinimizeResult | str]
     ) -> list[Job]:  # fmt: skip
-        """Make minimization jobs of rows. named : the options as a key; found : receives reasons of failures"""
+        """Create minimization jobs of rows. named : the options as a key; found : receives reasons of failures"""
         jobs: list[Job] = []
         state = self.state
         for there, system in state.by_system(rows):
@@ -421,7 +421,7 @@ class Ensemble(Settled):
 
         if self._driver is None:
             stack, queue = ExitStack(), self.state.queue
-            self._driver = Driver(queue, stack.enter_context(queue.beside()), self.state.store)
+            self._driver = Driver(queue, stack.enter_context(queue.independent_queue()), self.state.store)
             stack.callback(self._driver.stop)  # waits for the device
             weakref.finalize(self, stack.close).atexit = False
         self._driver.make_room(jobs)
@@ -505,7 +505,7 @@ class Ensemble(Settled):
     def _read_gradients(self, rows: list[int]) -> Arrays:
         self.state.require_evaluated(np.array(rows, np.int64))
         if not self.state.options["gradient"]:
-            raise InputError("there are no gradients; the ensemble was made with gradient=False")
+            raise InputError("there are no gradients; the ensemble was created with gradient=False")
         return self.state.columns(rows, 1, 3)
 
     @locked

@@ -118,7 +118,7 @@ class References(RowValues):
     def _encode(self, system: System, values: Floats, raw: NDArray[Any], k: int) -> None:
         encoded, offsets, errors = system.passes.encoded(values[np.newaxis])
         if errors or offsets.any():
-            raise InputError(errors.get(0, f"the references of row {k} lie far from the molecule"))
+            raise InputError(errors.get(0, f"the references of row {k} are far from the molecule"))
         raw[:] = encoded[0]
 
 

@@ -184,7 +184,7 @@ class State:
         if len(encodings) > 1:
             raise InputError(
                 "on a device without float64 molecules wider than 1,000 A cannot share an ensemble with others; "
-                "make an ensemble of them alone"
+                "create a separate ensemble"
             )
         self.coordinate = next(iter(encodings), np.dtype(np.float64))
         self.fine = queue.dtype if self.coordinate.kind == "i" else np.dtype(np.float64)
@@ -235,7 +235,7 @@ class State:
             else:
                 if chosen.ndim == 1:
                     return chosen
-        raise InputError(f"there are {len(self)} rows; {_wrong_of(rows, len(self))} is none of them")
+        raise InputError(f"there are {len(self)} rows, so {_wrong_of(rows, len(self))} is invalid")
 
     def there(self, rows: RowsLike) -> Rows:
         """Return the numbers of rows without failed ones. Raises InputError as `chosen` does."""
@@ -272,7 +272,7 @@ class State:
         """Raise InputError for rows that were not evaluated since they changed."""
         old = [k for k in rows[~self.evaluated[rows]].tolist() if k not in self.failed]
         if old:
-            raise InputError(f"row {old[0]} was not evaluated where it is now; call evaluate() first")
+            raise InputError(f"row {old[0]} was not evaluated after its last change; call evaluate() first")
 
     def by_system(self, rows: Rows) -> list[tuple[Rows, System]]:
         """Indices into `rows` by molecule, without failed rows."""
@@ -287,7 +287,7 @@ class State:
         chosen = self.chosen(rows)
         good = self.there(chosen)
         if keep_radii and (new := good[~self.has_radii[good]]).size:
-            raise InputError(f"row {new[0]} was never evaluated, and has no radii to be kept")
+            raise InputError(f"row {new[0]} was never evaluated, so it has no radii to keep")
         self.start_evaluation(good, keep_radii)
         self.has_radii[good] = True
         self.settled(chosen)
@@ -507,7 +507,7 @@ class State:
             yield Group(tables, launches, at_radii, rows, np.zeros(0, np.int64))
 
     def _describe(self) -> tuple[Buffer, Buffer, Buffer]:
-        """Make the table of rows for drivers' kernels, steps of fixed-point positions, and ranges of term energies."""
+        """Create the table of rows for driver kernels, steps of fixed-point positions, and ranges of term energies."""
         rows = np.zeros(max(1, len(self.systems)), ROW.dtype(self.queue.precision))
         steps, further = np.ones(len(rows)), np.zeros((len(rows), 2), np.int32)
         for k in self.with_molecule.tolist():
@@ -600,7 +600,7 @@ class State:
     def list_rows(self, rows: Rows) -> None:
         """Set the rows for which drivers' kernels are launched."""
         if not np.array_equal(rows, self._listed_rows):
-            self.queue.post(self._listed, rows.astype(np.int32))
+            self.queue.enqueue_write(self._listed, rows.astype(np.int32))
             self._listed_rows = rows.copy()
 
     def forget_lists(self) -> None:

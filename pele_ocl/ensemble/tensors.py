@@ -40,11 +40,11 @@ class Tensors:
             raise InputError(f"plan is {described(source)}; expected an Energy, a Nonbond or an Ensemble{of}")
         if not isinstance(source, Ensemble):
             if rows is not None:
-                raise InputError("rows are of an Ensemble; a plan has none")
+                raise InputError("rows need an Ensemble; a plan has none")
             return cls(source, (), failed)
         chosen = source.state.chosen(rows).tolist()
         if not chosen or len(set(chosen)) < len(chosen):
-            raise InputError(f"rows are {chosen}; expected one or more, each named once")
+            raise InputError(f"rows are {chosen}; expected one or more, each given once")
         return cls(source, tuple(chosen), failed)
 
     @property
@@ -82,7 +82,7 @@ class Tensors:
     def require_gradient(self) -> None:
         if not self.has_gradient:
             what = "ensemble" if isinstance(self.source, Ensemble) else "plan"
-            raise InputError(f"the {what} computes no gradients; make it with gradient=True")
+            raise InputError(f"the {what} computes no gradients; create it with gradient=True")
 
     def evaluated(self, positions: NDArray[Any]) -> tuple[Floats, Floats | None]:
         """Compute energies (...) or (..., n_rows) and gradients (..., n, 3) at positions (..., n, 3) A.

@@ -43,7 +43,7 @@ class TermArrays(RowValues):
             if self._is_shared(system):
                 one, *others = (of for k, of in given.items() if self._state.system(k) is system)
                 if any(of is not one and not np.array_equal(of, one) for of in others):
-                    raise InputError(f"{self._name} are shared by rows of a molecule; write one array for all of them")
+                    raise InputError(f"{self._name} are shared by all rows of a molecule; write one array for all")
                 state = self._state
                 given |= {k: one for k in state.with_molecule.tolist() if state.systems[k] is system}
         super().write(list(given), list(given.values()))
@@ -76,7 +76,7 @@ class TermArrays(RowValues):
             raise InputError(f"{self._name} of row {k} must be finite numbers")
         if np.shape(values)[-1:] != shape[-1:] and self._has_derivatives(system) and given.any():
             raise InputError(
-                f"{self._name} of row {k} have a number and its derivatives at each node, {shape}; one number for all "
+                f"{self._name} of row {k} contain a value and its derivatives at each node, {shape}; a single number "
                 "can only be 0"
             )
         self._check_by_term(k, system, given)

@@ -74,7 +74,7 @@ class ANM(Move):
         self.first_direction = 1 if number("first_direction", first_direction, "1 or -1") > 0 else -1
         self.main_weight = number("main_weight", main_weight, "a number from 0 to 1", least=0, most=1)
         self.steering = number("steering", steering, "a force of kcal/mol/A, 0 or more", least=0)
-        self.relaxation = number("relaxation", relaxation, "a number of kcal/mol/A^2, 0 or more", least=0)
+        self.relaxation = number("relaxation", relaxation, "a number in kcal/mol/A^2, 0 or more", least=0)
         self.region = region or Region()
         self.options = {"method": "newton", "tolerance": 0.1, "max_iterations": 30, **options}
         check_options(self.options)
@@ -88,7 +88,7 @@ class ANM(Move):
         if self.nodes is not None:
             return np.flatnonzero(atoms_among("nodes", self.nodes, atoms)).astype(np.int32)
         if atoms.labels is None:
-            raise InputError("alpha carbons are found by names, which these atoms do not have; give nodes")
+            raise InputError("alpha carbons need names, which these atoms do not have; give nodes")
         alpha = (atoms.labels.names == "CA") & (atoms.labels.elements == "C")
         alpha[ligand] = False
         return np.flatnonzero(alpha).astype(np.int32)
@@ -99,7 +99,7 @@ class ANM(Move):
         for memory in walk.memory:
             modes = memory[MODES]
             if modes.vectors.shape[1] != len(self._nodes):
-                raise InputError(f"the modes are of {modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
+                raise InputError(f"the modes have {modes.vectors.shape[1]} nodes; there are {len(self._nodes)}")
             if self.picking == "defined" and self.defined > len(modes):
                 raise InputError(f"mode {self.defined} is defined; there are {len(modes)}")
         walk.ensemble.force_constants(RESTRAINT)[:] = np.zeros(len(walk.atoms))

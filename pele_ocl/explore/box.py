@@ -65,7 +65,7 @@ class Shell(Box):
     def __post_init__(self) -> None:
         _point(self, "center")
         _length("outer", self.outer)
-        number("inner", self.inner, "a number of Angstrom, 0 or more", least=0)
+        number("inner", self.inner, "a number in Angstrom, 0 or more", least=0)
         if not self.inner < self.outer:
             raise InputError(
                 f"a shell from {self.inner} to {self.outer} A has no inside; inner must be less than outer"

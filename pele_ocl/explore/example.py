@@ -23,7 +23,7 @@ def write_example(folder: str | PathLike[str] = "explore-example") -> Path:
     """
     target = file_path(folder, "folder")
     if target.exists():
-        raise FormatError(f"{target}: already exists; name another folder")
+        raise FormatError(f"{target}: already exists; choose another folder")
     try:
         shutil.copytree(shipped("data") / "explore" / "example", target, copy_function=shutil.copyfile)
     except OSError as error:

@@ -30,7 +30,7 @@ class Step:
 
     explorer : number of the explorer; step : number of the step, from 1; row : row of the walk
     accepted : whether the step was accepted; energy : energy of the explorer after the step, kcal/mol
-    proposed : energy of the proposed state, kcal/mol; NaN if the step failed or no move was made
+    proposed : energy of the proposed state, kcal/mol; NaN if the step failed or no move was performed
     made : names of the moves; reason : why the step was rejected, "" if accepted
     stages : energies after each move, kcal/mol, if the Explorer records them
     notes : messages of moves, such as about a minimization that did not converge
@@ -98,7 +98,7 @@ class Explorer(Suggests):
         self.walk = self._begun(atoms, ligand, terms, explorers, seed, settings, options)
         for own in self.walk.settings:
             if temperature is not None:
-                own.temperature = number("temperature", temperature, "a number of K, 0 or more", least=0)
+                own.temperature = number("temperature", temperature, "a number in K, 0 or more", least=0)
             if box is not None:
                 own.box = instance("box", box, Box, "a box")
         self._stage_energies, self._watch = flag("stage_energies", stage_energies), watch
@@ -147,7 +147,7 @@ class Explorer(Suggests):
         energies = walk.ensemble.energies_of(self._rows)
         if (bad := np.flatnonzero(np.isnan(energies))).size:
             reason = walk.ensemble.errors.get(int(bad[0]), "its energy is not a number")
-            raise InputError(f"explorer {walk.explorers[bad[0]]} cannot begin: {reason}")
+            raise InputError(f"explorer {walk.explorers[bad[0]]} cannot start: {reason}")
         for move in self.moves:
             move.prepare(walk)
 
@@ -178,11 +178,11 @@ class Explorer(Suggests):
         return self.walk.ensemble.energies_of(self.walk.kept(self._rows))
 
     def run(self, steps: int) -> Iterator[Step]:
-        """Make steps of all explorers and yield the results, step by step, ordered by explorer."""
+        """Perform steps of all explorers and yield the results, step by step, ordered by explorer."""
         return (step for _ in range(whole_number("steps", steps)) for step in self.step())
 
     def step(self, rows: Sequence[int] | None = None) -> list[Step]:
-        """Make one step of the explorers in some rows, by default of all.
+        """Perform one step of the explorers in some rows, by default of all.
 
         An interrupted step is undone.
         """
@@ -200,7 +200,7 @@ class Explorer(Suggests):
             raise
 
     def _stepped(self, rows: list[int]) -> list[Step]:
-        """Make one step of rows."""
+        """Perform one step of rows."""
         walk = self.walk
         walk.steps[rows] += 1
         walk.failures.clear()
@@ -219,12 +219,12 @@ class Explorer(Suggests):
         """Return the row numbers as a list. Raises InputError if one is out of range or repeated."""
         chosen = array("rows", rows, "iu", "numbers of rows")
         if chosen.ndim != 1 or len(np.unique(chosen)) < chosen.size or not np.isin(chosen, self._rows).all():
-            raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each named once")
+            raise InputError(f"rows are numbers from 0 to {len(self) - 1}, each given once")
         found: list[int] = chosen.tolist()
         return found
 
     def _make(self, move: Move, rows: Sequence[int], stages: dict[int, dict[str, float]]) -> None:
-        """Make a move in the rows for which it is due."""
+        """Perform a move in the rows for which it is due."""
         walk = self.walk
         due = [row for row in rows if row not in walk.failures and move.is_due(walk, row)]
         if move.needs_near:
@@ -284,13 +284,13 @@ class Explorer(Suggests):
             if row in walk.failures:
                 reasons[row] = walk.failures[row]
             elif row not in after:
-                reasons[row] = "no move was made"
+                reasons[row] = "no move was performed"
             elif np.isnan(energy):
                 reasons[row] = errors.get(row, "its energy is not a number")
             elif row in outside:
                 reasons[row] = "the ligand left the box"
             elif not is_accepted(energy - before[row], walk.settings[row].temperature, drawn[row]):
-                reasons[row] = "the energy rose too much"
+                reasons[row] = "the energy increased too much"
         walk.keep([row for row in rows if row not in reasons])
         walk.restore([row for row in rows if row in reasons])
         return [

@@ -297,7 +297,7 @@ def _refuse_copies(compared: Sequence[Key], own: Sequence[Key], native: Sequence
             chain, residue, number, code, name = copied
             raise InputError(
                 f"{path}: {where} has {counts[copied]} atoms called {Residue(chain, residue, number, code)}:{name}, so "
-                "that it is not clear which is compared; give the copies chains or numbers of their own"
+                "it is ambiguous which is compared; give the copies different chains or numbers"
             )
 
 

@@ -78,7 +78,7 @@ def network_modes(
     number("decay", decay, "a positive distance in A", above=0)
     choice("model", model, ("contact", "exponential"))
     if len(x) < 3:
-        raise InputError(f"an elastic network needs three nodes; there are {len(x)}")
+        raise InputError(f"an elastic network needs at least three nodes; there are {len(x)}")
     count = min(count, 3 * len(x) - _STILL)
     i, j = _springs(x, cutoff)
     d = x[j] - x[i]
@@ -91,7 +91,7 @@ def network_modes(
     blocks = -(k / r**2)[:, None, None] * d[:, :, None] * d[:, None, :]
     values, vectors = _lowest(len(x), i, j, blocks, count + _STILL)
     if (values[: _STILL + 1] < 1e-6 * constant).sum() != _STILL:
-        raise InputError(f"springs of {cutoff:g} A leave parts of the network loose; use a larger cutoff")
+        raise InputError(f"springs of {cutoff:g} A leave parts of the network disconnected; use a larger cutoff")
     return Modes(values[_STILL:], vectors.T[_STILL:].reshape(count, len(x), 3))
 
 
@@ -155,14 +155,14 @@ def read_nmd(path: str | Path, scale: Literal["auto", "pele", "prody"] = "auto")
     words = {line.split()[0]: line.split()[1:] for line in text if line.split() and not line.startswith("mode ")}
     missing = [name for name in ("atomnames", "resids", "coordinates") if name not in words]
     if missing:
-        raise FormatError(f"{given}: the line {missing[0]} is missing; write the file by ProDy's writeNMD")
+        raise FormatError(f"{given}: the line {missing[0]} is missing; write the file with ProDy's writeNMD")
     n = len(words["atomnames"])
     rows: list[Floats] = []
     for k, line in enumerate(text, 1):
         if line.startswith("mode "):
             rows.append(_mode_line(given, k, line.split()[1:], 3 * n))
     if not rows:
-        raise FormatError(f"{given}: the lines of modes are missing; write the file by ProDy's writeNMD")
+        raise FormatError(f"{given}: the lines of modes are missing; write the file with ProDy's writeNMD")
     table = np.stack(rows)
     roots = table[:, 0]
     if (roots <= 0).any():
@@ -198,7 +198,7 @@ def _numbers(path: Path, words: dict[str, list[str]], n: int) -> Ints:
     except ValueError:
         raise FormatError(f"{path}: the line resids has a word that is not a whole number") from None
     if len(found) != n or len(words["coordinates"]) != 3 * n:
-        raise FormatError(f"{path}: atomnames, resids and coordinates are not of the same number of nodes")
+        raise FormatError(f"{path}: atomnames, resids and coordinates do not have the same number of nodes")
     return found
 
 
@@ -224,7 +224,7 @@ def write_nmd(path: str | Path, modes: Modes, atoms: Atoms, nodes: ArrayLike, ti
     """
     given, chosen = file_path(path), np.asarray(nodes)
     if atoms.labels is None or chosen.shape != (modes.vectors.shape[1],):
-        raise InputError("modes are written with the labels of their nodes, which these atoms or indices do not have")
+        raise InputError("writing modes needs the labels of their nodes, which these atoms or indices do not have")
     labels = atoms.labels
     rows = [
         ["nmwiz_load", given.name], ["name", title.replace(" ", "_")], ["atomnames", *labels.names[chosen]],

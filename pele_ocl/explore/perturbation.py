@@ -180,5 +180,5 @@ def _require_free(atoms: Atoms, ligand: Ints) -> None:
     if len(crossing):
         words = [str(i) if atoms.labels is None else atoms.labels.atom(int(i)) for i in crossing[0]]
         raise InputError(
-            f"the ligand is bonded to the receptor, {words[0]} to {words[1]}; a rigid move would tear that"
+            f"the ligand is bonded to the receptor, {words[0]} to {words[1]}; a rigid move would break this bond"
         )

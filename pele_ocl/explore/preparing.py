@@ -65,7 +65,9 @@ def prepare_run(
     molecules = _molecules(structure, reading)
     waters = Composition.of(read_structure(read_file(structure)).labels).waters
     if waters:
-        note(f"Note: {structure}: {waters:,} water{'' if waters == 1 else 's'} left out, as the solvent is implicit")
+        note(
+            f"Note: {structure}: {waters:,} water{'' if waters == 1 else 's'} left out, because the solvent is implicit"
+        )
     atoms = replace(reading, without="water" if waters else None)(read_file(structure))
     assert atoms.labels is not None
     places = list(_places(molecules, atoms))
@@ -108,18 +110,18 @@ def _molecules(structure: Path, reading: Reading) -> list[LigandTemplate]:
     """Assign parameters to the molecules. Raises InputError if there are none, and for unsuitable files."""
     if brings_parameters(structure):
         raise InputError(
-            f"{structure}: has parameters of its own, which PELE's files do not hold; give a PDB or mmCIF file"
+            f"{structure}: has its own parameters, which PELE's files cannot contain; give a PDB or mmCIF file"
         )
     for each in reading.ligands:
         if isinstance(each, str | PathLike) and structure_suffix(each) in _OF_POLYMERS:
             raise InputError(
-                f"{each}: is a structure, and the ligand comes from a file of small molecules with bond orders, as "
-                ".sdf; a peptide is explored by a control file whose selectionToPerturb names its chain"
+                f"{each}: is a structure; the ligand must be in a file of small molecules with bond orders, such "
+                "as .sdf. For a peptide, use a control file whose selectionToPerturb names its chain"
             )
     molecules = ligand_templates(structure, reading)
     if not molecules:
         raise InputError(
-            f"{structure}: is a structure; name the file of the molecule that is explored by `ligands`, or give PELE's "
+            f"{structure}: is a structure; give the file of the ligand as `ligands`, or give PELE's "
             "control file, whose selectionToPerturb may also name the chain of a peptide"
         )
     return molecules
@@ -149,7 +151,7 @@ def _labelled(labels: Labels, places: Sequence[tuple[int, Indices]], explored: I
     if len(chain) != 1 or np.count_nonzero(chains == chain) > len(explored):
         free = next((each for each in _CHAINS if each not in set(chains.tolist())), None)
         if free is None:
-            raise InputError("the structure has no chain letter left for the ligand; give it fewer chains")
+            raise InputError("the structure uses all chain letters; reduce the number of chains")
         chains[explored] = free
     first, taken = dict[int, Indices](), set(residues.tolist()) - {str(residues[own[0]]) for _, own in places}
     for k, own in sorted(places, key=lambda each: each[0]):
@@ -174,7 +176,7 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
     assert labels is not None
     rest = np.delete(np.arange(len(atoms)), explored)
     if not len(rest):
-        raise InputError(f"{structure}: has no atoms but the ligand's; give the receptor, or the complex")
+        raise InputError(f"{structure}: contains only the ligand's atoms; give the receptor, or the complex")
     if len(copies) > 1:
         note(
             f"Note: {structure}: {len(copies):,} residues are the ligand; {labels.residue(int(copies[0][0]))} is "
@@ -183,11 +185,12 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
     near = _nearest(atoms.positions[explored], atoms.positions[rest])
     if near > _TOUCHING and not preset.starts_anywhere and preset is not PRESETS["out_in"]:
         note(
-            f"Note: {structure}: the ligand is {near:.1f} A from the receptor, and moves little; dock it first, or "
+            f"Note: {structure}: the ligand is {near:.1f} A from the receptor, where moves are small; dock it "
+            "first, or "
             "choose `preset='out_in'`"
         )
     if preset.anm_frequency and len(alpha_carbons(labels)) < LEAST_NODES:
-        note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone has no moves of its own")
+        note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone is not moved")
 
 
 def _sphere(atoms: Atoms, explored: Indices) -> tuple[Floats, float]:
@@ -226,7 +229,9 @@ def _placed(
             found.append(positions)
             if len(found) == count:
                 return found
-    raise InputError(f"{count:,} explorers find no places for the ligand around the receptor; give fewer `explorers`")
+    raise InputError(
+        f"{count:,} explorers found no positions for the ligand around the receptor; give fewer `explorers`"
+    )
 
 
 def _nearest(these: Floats, others: Floats) -> float:
@@ -238,7 +243,7 @@ def _write(path: Path, text: str) -> None:
     """Write a control file, unless it exists with the same text. Raises FormatError if its text differs."""
     if path.exists():
         if path.read_text(encoding="utf-8", errors="replace") != text:
-            raise FormatError(f"{path}: is the control file of another run; name another folder by `output`")
+            raise FormatError(f"{path}: is the control file of another run; choose another folder with `output`")
         return
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -133,7 +133,7 @@ class RefineSpec(RefinementSpec):
             found.append(own.positions)
             notes += own.notes
         if len(errors) == len(names):
-            more = f" ({len(names) - 1:,} more poses fail, too)" if len(names) > 1 else ""
+            more = f" ({len(names) - 1:,} more poses also fail)" if len(names) > 1 else ""
             raise FormatError(f"{errors[0]}{more}")
         if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
             raise InputError(f"two poses have the name {twice}; give the files of poses different names")

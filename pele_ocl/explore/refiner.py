@@ -73,10 +73,10 @@ class Refiner(Suggests):
         precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:
-        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more", least=0)
-        number("side_chains", side_chains, "a number of Angstrom, 0 or more", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 or more", least=0)
-        number("free_radius", free_radius, "a number of Angstrom, 0 or more", least=0)
+        number("moving_radius", moving_radius, "a number in Angstrom, 0 or more", least=0)
+        number("side_chains", side_chains, "a number in Angstrom, 0 or more", least=0)
+        number("restraint", restraint, "a number in kcal/mol/A^2, 0 or more", least=0)
+        number("free_radius", free_radius, "a number in Angstrom, 0 or more", least=0)
         self.binding = Binding(atoms, ligand, model=model, precision=precision, device=device)
         self.atoms, self.notes = self.binding.atoms, self.binding.notes
         self.ligand, self.receptor = self.binding.parts.ligand, self.binding.parts.receptor

@@ -367,7 +367,7 @@ def refine(
     )  # fmt: skip
     place = Place(workers, scheduler, None if device is None else str(device))
     if place.is_remote and folder is None:
-        raise KeywordError("`workers` and `scheduler` write files that all can read; give `output`")
+        raise KeywordError("`workers` and `scheduler` need shared output files; give `output`")
     with heard_notes() as heard:
         if molecules_among(poses) and are_objects(poses):
             spec = _with_molecules(spec, poses)
@@ -460,7 +460,9 @@ def _with_frames(spec: RefineSpec, poses: object) -> RefineSpec:
     atoms = next((of for of in choices if len(of) == held.n_atoms), None)
     if atoms is None:
         n, n_ligand = len(whole), len(refiner.ligand)
-        raise InputError(f"{held} has {held.n_atoms:,} atoms as poses; the complex has {n:,}, its ligand {n_ligand:,}")
+        raise InputError(
+            f"the poses of {held} have {held.n_atoms:,} atoms; the complex has {n:,}, its ligand {n_ligand:,}"
+        )
     with closing(trajectory((held,), atoms)) as frames:
         positions = frames.positions(range(len(frames))).astype(np.float64)
     if atoms is whole:

@@ -73,7 +73,7 @@ class AppendedFile:
             raise FormatError(f"{path}: cannot be written: {os.strerror(error.errno or 0)}") from None
         if self._stream.read(len(begin)) != begin or self._stream.seek(0, 2) < self.size:
             self._stream.close()
-            raise FormatError(f"{path}: is not what the interrupted run left; start again, without `resume`")
+            raise FormatError(f"{path}: was changed after the interrupted run; start again without `resume`")
         self._stream.truncate(self.size)
 
     def __enter__(self) -> AppendedFile:

@@ -137,7 +137,7 @@ class ExploreResult(Reported, Suggests):
         """
         target = folder_path(path)
         if target.exists():
-            raise FormatError(f"{target}: already exists; name another folder")
+            raise FormatError(f"{target}: already exists; choose another folder")
         of_explorers = [file for number in self.numbers for file in self.files.of_explorer(number)]
         try:
             target.mkdir(parents=True)

@@ -53,6 +53,6 @@ def _torsion(where: str, words: list[str], graph: Graph, named: dict[str, int], 
         raise FormatError(f"{where}: the atoms {names[0]} and {names[1]} are not bonded")
     moved = graph.beyond(b, c, own)
     if not moved:
-        raise FormatError(f"{where}: no turn about {names[0]}-{names[1]} moves atoms of the ligand alone")
+        raise FormatError(f"{where}: a rotation about {names[0]}-{names[1]} does not move only atoms of the ligand")
     resolution = RESOLUTIONS[RESOLUTIONS <= int(digits)].max()
     return Torsion((b, c), np.array(moved, np.int32), float(resolution))

@@ -165,12 +165,12 @@ def read_side_file(path: str | Path) -> Floats:
         raise FormatError(f"{given}: line 1 is not a head like `* ASP 2 233 10.0 0`")
     n_chi, count = (_whole(given, head, word) for word in words[2:4])
     try:
-        resolution = number("resolution", float(words[4]), "a number of degrees", above=0)
+        resolution = number("resolution", float(words[4]), "a number in degrees", above=0)
     except ValueError:
         raise FormatError(f"{given}: line {head + 1} has no resolution in degrees") from None
     rows = [k for k in range(head + 1 + n_chi, len(text)) if text[k].strip() and not text[k].startswith("POLARH")]
     if len(rows) != count:
-        raise FormatError(f"{given}: there are {len(rows)} rotamers and {count} are announced; complete the file")
+        raise FormatError(f"{given}: there are {len(rows)} rotamers, but {count} are announced; complete the file")
     found = [[_whole(given, k, word) for word in text[k].split()] for k in rows]
     for k, row in zip(rows, found, strict=True):
         if len(row) != n_chi:

@@ -78,7 +78,7 @@ def side_chains_of(atoms: Atoms, residues: Sequence[int] | None = None) -> list[
     Raises InputError for atoms without labels or bonds.
     """
     if atoms.labels is None or not len(atoms.bond_pairs):
-        raise InputError("side chains turn about bonds of named residues; these atoms do not have labels or bonds")
+        raise InputError("rotating side chains needs labels and bonds, which these atoms do not have")
     graph = Graph(atoms)
     starts = [*atoms.labels.residue_starts.tolist(), len(atoms)]
     chosen = range(len(starts) - 1) if residues is None else residues

@@ -20,7 +20,7 @@ from .control import Simulation
 from .reports import numbered
 from .trajectory import require_trajectory_suffix
 
-_LEFT = "// The control file of the run in this folder, left by pele-ocl explore:"
+_LEFT = "// The control file of the run in this folder, written by pele-ocl explore:"
 JOURNAL, STATE = "explore.jsonl", "explore.state"
 REPORT, TRAJECTORY = "report", "trajectory.pdb"
 OVER = "end"  # name of the record that ends a journal
@@ -51,7 +51,7 @@ class Files:
         """
         output = simulation.output
         if folder is None and not output.report_path:
-            raise FormatError(f"{simulation.path}: PELE_Output names no reportPath; name a folder by `output`")
+            raise FormatError(f"{simulation.path}: PELE_Output has no reportPath; give a folder as `output`")
 
         def place(given: str) -> Path | None:
             if not given or given == os.devnull:
@@ -177,7 +177,7 @@ def earlier_seed(files: Files) -> int | None:
     for path in files.journals():
         seed = read_journal(path).settings.get("seed", "")
         if not seed.isdecimal():
-            raise FormatError(f"{path}: is not a journal of explorers; name another folder, or leave out `resume`")
+            raise FormatError(f"{path}: is not a journal of explorers; choose another folder, or leave out `resume`")
         return int(seed)
     return None
 
@@ -188,7 +188,7 @@ def refuse_inputs(files: Files, numbers: Sequence[int], inputs: Sequence[Path]) 
     for path in (path for number in numbers for path in files.of_explorer(number)):
         source = by_place.get(path.resolve()) if path.exists() else None
         if source is not None:
-            raise FormatError(f"{path}: the same file as the input {source}; name another folder for the output")
+            raise FormatError(f"{path}: the same file as the input {source}; choose another folder for the output")
 
 
 def refuse_other_reports(files: Files) -> None:
@@ -199,7 +199,7 @@ def refuse_other_reports(files: Files) -> None:
         except (FormatError, FileNotFoundError):  # not a journal, or removed by another process
             continue
         if report != files.report.name:
-            raise FormatError(f"{path}: is of a run whose reports are {report}_N; name another folder, or remove it")
+            raise FormatError(f"{path}: belongs to a run with reports {report}_N; choose another folder, or remove it")
 
 
 def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
@@ -215,7 +215,7 @@ def require_no_run(files: Files, numbers: Sequence[int], resume: bool) -> None:
     for path in (path for number in numbers for path in files.of_explorer(number)):
         if path.exists():
             raise FormatError(
-                f"{path}: already exists; replace it with `overwrite=True`, or name another folder by `output`",
+                f"{path}: already exists; replace it with `overwrite=True`, or choose another folder with `output`",
                 code="exists",
             )
 

@@ -51,7 +51,7 @@ class StateFile:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, FormatError):
             pass
         raise FormatError(
-            f"{self.path}: is damaged, or of an earlier version, whose states are not read any more; start again, "
+            f"{self.path}: is damaged, or from an earlier version that is no longer supported; start again "
             "without `resume`"
         )
 

@@ -79,7 +79,8 @@ class Call:
             return self._of_structure().result()
         if self.preset is not None or self.reading.ligands or self.reading.ligand_template:
             raise KeywordError(
-                f"{self.control}: a control file says its ligand and its moves; leave out `preset` and `ligands`, or "
+                f"{self.control}: a control file defines its ligand and its moves; leave out `preset` and "
+                "`ligands`, or "
                 "give a structure"
             )
         words, seed = {**self._known_words(), **self.words}, self.seed
@@ -124,7 +125,7 @@ class Call:
         from .preparing import prepare_run
 
         if self.complexes:
-            raise KeywordError("`complexes` are of a control file; give one structure, or the control file")
+            raise KeywordError("`complexes` need a control file; give one structure, or the control file")
         folder = self.output or Path(f"{self.control.name.split('.')[0]}_explore")
         preset = preset_of(self.preset or DEFAULT)
         made = prepare_run(self.control, folder, preset, self.reading, self.seed, self.steps, self._explorers)
@@ -156,7 +157,7 @@ class Call:
             return Shard.of(text("shard", self.shard))
         part = shard_of_process(self.shard or f"{LAUNCHED}/1", self._explorers)
         if part is None:
-            raise InputError("this process has no part of the explorers, as others have them all", code=NO_PART)
+            raise InputError("this process has no explorers, because others have all of them", code=NO_PART)
         return part
 
     def _known_words(self) -> dict[str, str]:

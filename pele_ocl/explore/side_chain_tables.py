@@ -45,8 +45,8 @@ class Pairwise:
         atoms.require(("charges", "lj_sigma", "lj_epsilon"), "the prediction of side chains")
         if len(own_lj_pairs(atoms)):
             raise InputError(
-                "pairs of atoms have Lennard-Jones parameters of their own (NBFIX), which predictions of side chains "
-                "do not know; use another force field"
+                "pairs of atoms have special Lennard-Jones parameters (NBFIX), which side-chain prediction does "
+                "not support; use another force field"
             )
         assert atoms.lj_sigma is not None
         assert atoms.lj_epsilon is not None

@@ -326,7 +326,7 @@ class SideChains(Move):
         for k, predicted in self._predictor.predict(list(rows), orders).items():
             for chain in predicted.clashing:
                 residue = labels.residue(int(labels.residue_starts[self._residues[chain]]))
-                walk.note(k, f"the side chain of {residue} clashes, whatever it turns to")
+                walk.note(k, f"the side chain of {residue} clashes in all rotamers")
         if self.minimizer is not None:
             self._minimize(walk, {k: order for k, order in zip(rows, orders, strict=True) if order})
 
@@ -381,7 +381,7 @@ def predict_side_chains(
         chosen = set(atoms.labels.residue_index[mask].tolist())
         chains = [of for of in chains if of.residue in chosen]
     if not chains:
-        raise InputError("none of the residues has a side chain that turns; choose others")
+        raise InputError("none of the residues has a rotatable side chain; choose others")
     ensemble = Ensemble(atoms, gradient=False, **options)
     predictor = SideChainPredictor(
         ensemble, atoms, chains, library=library, temperature=temperature, sweeps=sweeps, overlap=overlap,

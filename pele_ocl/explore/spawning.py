@@ -109,7 +109,7 @@ class Clusters:
         """
         n = whole_number("explorers", explorers, least=1)
         if not self.found:
-            raise InputError("no state was added; add some before explorers are spawned")
+            raise InputError("no state was added; add states before spawning explorers")
         greedy = int(number("epsilon", epsilon, "a share from 0 to 1", least=0, most=1) * n)
         chosen = np.zeros(len(self.found), np.int64)
         if greedy:

@@ -55,7 +55,7 @@ MOST_SEED = (1 << 32) - 1
 _GOLDEN = 0x9E3779B9  # large and odd, so that seeds of tasks differ from those of runs with neighbouring seeds
 END = "END\n"
 BINDING = "Binding Energy"  # column name in reports
-_ENDED = "ended before this step, because a condition to exit holds"
+_ENDED = "ended before this step, because an exit condition is true"
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Exploration:
         self.lengths = [task.parameters.number_of_pele_steps if steps is None else steps for task in self.tasks]
         own_seed = simulation.seed if seed is None else seed
         if own_seed is None and part.count > 1:
-            raise InputError(f"{simulation.path}: names no seed, and processes need the same; give one by `seed`")
+            raise InputError(f"{simulation.path}: has no seed, but all processes need the same one; give `seed`")
         self.seed = int(time.time()) % MOST_SEED if own_seed is None else own_seed % (MOST_SEED + 1)
         self.numbers = list(range(1, explorers + 1))
         control = simulation.energies
@@ -381,7 +381,8 @@ class ExplorerGroup:
         for source, start, box in zip(self.sources, self.starts, self._boxes, strict=True):
             if box is not None and not box.contains(walk.center(start)):
                 found[
-                    f"{source}: the ligand's centre begins outside of the box; no step is kept that leaves it there"
+                    f"{source}: the ligand's centre is initially outside of the box; steps that leave it there "
+                    "are rejected"
                 ] = None
         return list(found)
 
@@ -429,7 +430,7 @@ class ExplorerGroup:
         return self._steps(step, np.zeros(len(self.numbers), bool), {}, {})
 
     def _step(self, journal: Journal, step: int) -> Steps | None:
-        """Make a step of all active explorers and write the results; None if all explorers have stopped.
+        """Perform a step of all active explorers and write the results; None if all explorers have stopped.
 
         step : number of the step, from 1, counted over all tasks
         """
@@ -624,7 +625,7 @@ def _single_files(simulation: Simulation) -> list[Path]:
     Raises InputError if there are no complexes, if one has several files, and for missing files.
     """
     if not simulation.complexes:
-        raise InputError(f"{simulation.path}: names no complex; give one or more by `complexes`")
+        raise InputError(f"{simulation.path}: has no complex; give one or more as `complexes`")
     paths = []
     for files in simulation.complexes:
         if len(files) > 1:
@@ -632,7 +633,7 @@ def _single_files(simulation: Simulation) -> list[Path]:
         path = beside(simulation.path, Path(files[0]))
         if not path.exists():
             raise InputError(
-                f"{simulation.path}: its structure {path} does not exist; put it there, or give another by `complexes`"
+                f"{simulation.path}: its structure {path} does not exist; put it there, or give another as `complexes`"
             )
         paths.append(path)
     return paths

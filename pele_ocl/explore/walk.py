@@ -188,7 +188,7 @@ class Walk:
         keyed = np.array([whole_number("explorers", k, most=MOST_SEED) for k in explorers], np.int64)
         n = len(keyed)
         if len(np.unique(keyed)) < n or not n:
-            raise InputError("explorers must be numbered, each by another number")
+            raise InputError("explorers must have different numbers")
         own = instance("settings", Settings() if settings is None else settings, Settings, "Settings")
         return cls(
             ensemble=Ensemble(atoms, 2 * n, terms=tuple(terms), **options), atoms=atoms, ligand=chosen,
@@ -310,7 +310,7 @@ def chosen_atoms(name: str, values: ArrayLike, atoms: Atoms) -> Ints:
     """
     chosen = np.flatnonzero(atoms_among(name, values, atoms)).astype(np.int32)
     if not 0 < len(chosen) < len(atoms):
-        raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; expected some of them, and not all")
+        raise InputError(f"{name} has {len(chosen)} of {len(atoms)} atoms; expected some but not all of them")
     return chosen
 
 

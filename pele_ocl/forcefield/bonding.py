@@ -71,7 +71,7 @@ def _polymer_bonds(
         notes.append(
             Note(
                 f"{structure.where(waiting[0])}{more}: a chain ends without the atoms of a terminal residue, "
-                "so the template of a residue within a chain was taken",
+                "so the template of a residue within a chain was used",
                 code="chain_end",
             )
         )
@@ -103,9 +103,7 @@ def _bridges(structure: Structure, matches: Sequence[Match]) -> tuple[Ints, tupl
     pairs = pairs[np.isin(pairs, thiols).all(axis=1)]
     half = [t for r, t in enumerate(thiols) if matches[r].template.name.startswith("CYX") and t not in pairs and t >= 0]
     notes = [
-        Note(
-            f"{structure.where(t)} is half of a disulphide by its template, but no other SG is near", code="disulphide"
-        )
+        Note(f"{structure.where(t)} has the template of a half cystine, but no other SG is near", code="disulphide")
         for t in half
     ]
     return pairs, tuple(notes)

@@ -112,15 +112,15 @@ def settings_for_energies(file: Path, whole: object) -> ControlFile:
         raise blocks.fault("solventType", kind, f"one of {', '.join(_SOLVENTS)}")
     kind = kind.upper()
     if kind not in _SOLVENTS:
-        raise FormatError(f"{file}: the solventType {quoted(kind)} is none of {', '.join(_SOLVENTS)}")
+        raise FormatError(f"{file}: the solventType {quoted(kind)} is not one of {', '.join(_SOLVENTS)}")
     gb = _SOLVENTS[kind]
     strength = blocks.number(solvent, "ionicStrength", _DEFAULT_IONIC_STRENGTH)
-    penalty = f"{file}: the penalty of ion pairs in SGBNP, whose table PELE keeps to itself, is left out"
+    penalty = f"{file}: the penalty of ion pairs in SGBNP, whose table is not public, is left out"
     notes = [penalty] if gb == "sgbnp" else []
     paths = list(_complex(blocks, start))
     several = start.get("MultipleComplex")
     if isinstance(several, list) and len(several) > 1 and paths:
-        taken = f"{file}: names {len(several)} complexes; the first, {printable(paths[0][:80])}, was taken"
+        taken = f"{file}: names {len(several)} complexes; the first, {printable(paths[0][:80])}, was used"
         notes.append(Note(taken, code=FIRST_COMPLEX))
     return ControlFile(
         path=file,
@@ -152,9 +152,11 @@ def _json(file: Path, text: str) -> object:
     try:
         found: object = json.loads(plain)
     except json.JSONDecodeError as error:
-        raise FormatError(f"{file}:{error.lineno}: the control file is broken ({error.msg}); mend the line") from None
+        raise FormatError(
+            f"{file}:{error.lineno}: the control file is damaged ({error.msg}); correct the line"
+        ) from None
     except (RecursionError, ValueError):  # deeply nested brackets; numbers with thousands of digits
-        raise FormatError(f"{file}: the control file is broken; write it again") from None
+        raise FormatError(f"{file}: the control file is damaged; write it again") from None
     return found
 
 
@@ -221,6 +223,6 @@ class _Blocks:
         return found
 
     def fault(self, name: str, found: object, needed: str) -> FormatError:
-        """Make the error about an invalid value."""
+        """Create the error about an invalid value."""
         what = needed_for(found, self.words, needed)
         return FormatError(f"{self.file}: {name} is {quoted(found)}; expected {what}")

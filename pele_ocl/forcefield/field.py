@@ -172,7 +172,7 @@ class ForceField:
         """
         arguments.instance("structure", structure, Structure, "a Structure")
         if len(structure.labels) == 0:
-            raise InputError(f"{structure.source} has no atoms; give a structure that has some")
+            raise InputError(f"{structure.source} has no atoms; give a structure with atoms")
         matches = match_residues(structure, self.templates, self.allow_missing_terminals)
         bonding = bonding_of(structure, matches, self.whole_segments)
         used = list({id(m.template): m.template for m in matches}.values())
@@ -255,7 +255,7 @@ class ForceField:
         names = list(dict.fromkeys(keys[missing].tolist()))
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         named = ", ".join(names[:_NAMED]) + more
-        return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms follow from their elements: {named}",)
+        return radii, scales, (f"OBC radius and scale of {len(missing):,} atoms are those of their elements: {named}",)
 
     def _radii_name(self, used: Sequence[Template]) -> str:
         """Return the name of the set of radii: "file" for the user's tables."""
@@ -273,7 +273,8 @@ class ForceField:
             return used[0].kind or self.kind, ()
         other = "OPLS" if self.kind == "amber" else "Amber"
         return self.kind, (
-            f"the templates {', '.join(odd)} are of {other} kind, the others are not: Lennard-Jones parameters of all "
+            f"the templates {', '.join(odd)} are of the {other} kind, the others are not; Lennard-Jones "
+            "parameters of all "
             f"pairs are combined as in {self.name}",
         )
 
@@ -316,7 +317,8 @@ def _openmm_force_field(
 
     if files:
         raise InputError(
-            f"{files[0]}: templates and OBC tables do not go with the force field {name}; give an XML file of OpenMM: "
+            f"{files[0]}: templates and OBC tables cannot be combined with the force field {name}; give an XML "
+            "file of OpenMM: "
             f"{name},ligand.xml"
         )
     return XmlForceField(name, "amber", {}, {}, xml=load(name, radii, allow_scripts))

@@ -86,7 +86,7 @@ def _term(where: str, fields: list[str]) -> tuple[str, LinkTerm]:
     words = list(_words(fields[1:]))
     names, figures = words[:n_atoms], [word for word, _ in words[n_atoms:]]
     if len(names) < n_atoms or not least <= len(figures) <= most or any(second for _, second in words[n_atoms:]):
-        raise FormatError(f"{where}: {label} needs {n_atoms} atoms and {least} figures; rewrite the line")
+        raise FormatError(f"{where}: {label} needs {n_atoms} atoms and {least} numbers; rewrite the line")
     values = [read_number(figure) for figure in figures]
     for value, figure in zip(values, figures, strict=True):
         if value is None or not math.isfinite(value):

@@ -179,7 +179,7 @@ def _explain(
         return without_hydrogens(structure.source)
     residue = residues[failed[0]]
     where = structure.where(int(structure.labels.residue_starts[failed[0]]))
-    others = f" ({len(failed) - 1} more {'fail' if len(failed) > 2 else 'fails'}, too)" if len(failed) > 1 else ""
+    others = f" ({len(failed) - 1} more also {'fail' if len(failed) > 2 else 'fails'})" if len(failed) > 1 else ""
     candidates = list(_candidates(residue, templates))
     water = _water_problem(residue)
     if water:
@@ -190,13 +190,13 @@ def _explain(
         ((t, *differences(t.names, residue.atoms)) for t in candidates), key=lambda found: len(found[1]) + len(found[2])
     )
     lacks = [f"lacks {_listed(missing)}"] if missing else []
-    has = [f"has {_listed(extra)} too many"] if extra else []
+    has = [f"has {_listed(extra)} in excess"] if extra else []
     problem = " and ".join(lacks + has)
     return f"{where}: against the closest template, {template.name}, the residue {problem}{others}; {_advice(missing)}"
 
 
 # Advice for a small molecule that is not in the force field.
-LIGAND_WAY = "of a small molecule give the file with all hydrogens (`ligands`) or the SMILES (`ligand_template`)"
+LIGAND_WAY = "for a small molecule give a file with all hydrogens (`ligands`) or the SMILES (`ligand_template`)"
 
 
 def _way(residue: _Residue) -> str:
@@ -211,10 +211,10 @@ def _way(residue: _Residue) -> str:
 def without_hydrogens(source: str) -> str:
     """Return the error message about a file without hydrogens, with the command that adds them."""
     if not Path(source).suffix:  # an object of another library
-        return f"{source} has no hydrogen atoms, and the charges need them; pele_ocl.prepare of it adds them"
+        return f"{source} has no hydrogen atoms, which the charges require; pele_ocl.prepare adds them"
     name = re.sub(r"(\.(pdb|ent|cif|mmcif))?(\.gz)?$", "", source, flags=re.IGNORECASE)
     return (
-        f"{source} has no hydrogen atoms, and the charges need them; "
+        f"{source} has no hydrogen atoms, which the charges require; "
         f"add them: `pele-ocl prepare {source} -o {name}-ready.pdb`, in Python pele_ocl.prepare"
     )
 

@@ -82,10 +82,10 @@ def _read_json(path: Path, text: str) -> ObcTable:
             for atom, row in residues[name].items()
         ]
     except json.JSONDecodeError as error:
-        raise FormatError(f"{path}:{error.lineno}: the JSON is broken ({error.msg}); write the file again") from None
+        raise FormatError(f"{path}:{error.lineno}: the JSON is damaged ({error.msg}); write the file again") from None
     except (RecursionError, ValueError) as error:  # deeply nested brackets; numbers with thousands of digits
-        problem = "brackets too deep" if isinstance(error, RecursionError) else quoted(str(error))
-        raise FormatError(f"{path}: the JSON is broken ({problem}); write the file again") from None
+        problem = "brackets are nested too deeply" if isinstance(error, RecursionError) else quoted(str(error))
+        raise FormatError(f"{path}: the JSON is damaged ({problem}); write the file again") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise FormatError(
             f"{path}: expected SolventParameters with radius and scale of each atom ({quoted(repr(error))})"
@@ -105,10 +105,10 @@ def _checked(where: str, radius: Any, scale: Any) -> tuple[float, float]:
     except ValueError:  # an integer with thousands of digits
         values = None, None
     if values[0] is None or values[1] is None:
-        raise FormatError(f"{where}: radius {quoted(radius)} and scale {quoted(scale)} have to be numbers")
+        raise FormatError(f"{where}: radius {quoted(radius)} and scale {quoted(scale)} must be numbers")
     if values[0] < 1 < values[1]:
         raise FormatError(
-            f"{where}: radius {values[0]:g} and scale {values[1]:g} look swapped; the radius (A) comes first"
+            f"{where}: radius {values[0]:g} and scale {values[1]:g} seem to be exchanged; the radius (A) comes first"
         )
     if not (1 < values[0] < 10 and 0 < values[1] < 1):
         raise FormatError(

@@ -100,21 +100,21 @@ class Origin:
         if not self.completed_with:
             return ()
         return (
-            "the force field came without a whole OBC table, so built-in radii "
-            f"({self.completed_with}) were taken; give its table with `obc`, or choose a set of radii",
+            "the force field has no complete OBC table, so built-in radii "
+            f"({self.completed_with}) were used; give a table with `obc`, or choose a set of radii",
         )
 
     def _notes(self, used: Sequence[Template], kind: Kind, radii: Mapping[Key, tuple[float, float]]) -> Iterator[str]:
         keys = [(template.name, atom) for template in used for atom in template.names]
         for file, table in self.tables.items():
             if not any(lookup(table, *key) for key in keys):
-                yield f"no row of {file} was used: none names an atom of the structure"
+                yield f"no row of {file} was used, because none matches an atom of the structure"
         if self.completed_with and any(lookup(self.rows, *key) is None for key in keys if lookup(radii, *key)):
             yield from self.about_radii
         if self.without_protein and not all(template.name in self.given for template in used):
             yield Note(
                 f"the folder of {self.without_protein} has no proteins, so templates of the built-in Amber99SB were "
-                "used for them; give PELE's Data folder, too, with `pele_data`",
+                "used for them; also give PELE's Data folder with `pele_data`",
                 code="borrowed_templates",
             )
         undecided = sorted(template.name for template in used if template.name in self.undecided)
@@ -122,7 +122,7 @@ class Origin:
             length = "R*" if kind == "amber" else "sigma"
             named = ", ".join(undecided)
             yield Note(
-                f"nothing tells whether the lengths of {named} are R* or sigma; they were taken for {length}",
+                f"it is unknown whether the lengths of {named} are R* or sigma; they were treated as {length}",
                 code="lengths",
             )
 
@@ -180,7 +180,7 @@ def load_templates(path: Path) -> dict[str, Template]:
         if template.name in templates:
             raise FormatError(
                 f"{file}: {templates[template.name].source} is a template of the same residue; "
-                "give the folder of one force field only"
+                "give the folder of a single force field"
             )
         templates[template.name] = template
     default = templates["ALA"].kind if "ALA" in templates else None
@@ -222,10 +222,10 @@ def find_pele_data(roots: Sequence[Path], name: str | None) -> PeleData:
     listed = " and ".join(sorted(names))
     if len({n.lower() for n in chosen}) > 1:
         raise ParameterError(
-            f"{folders[0]}: the folder Templates contains {listed}; name one of them as the force field"
+            f"{folders[0]}: the folder Templates contains {listed}; choose one of them as the force field"
         )
     if names and not chosen:
-        raise ParameterError(f"{folders[0]}: the folder Templates contains {listed}, not {name}; choose what is there")
+        raise ParameterError(f"{folders[0]}: the folder Templates contains {listed}, not {name}; choose one of these")
     return PeleData(
         name=min(chosen, default=""),
         templates=tuple(f for f in found if f.name in chosen or f.name.upper().startswith("OPENFF")),
@@ -371,8 +371,8 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
-            f"unknown force field '{name}' in what was given; {EMBEDDED} is built in, "
-            f"OpenMM brings {', '.join(names())}, others come from the folders given with `templates` or "
+            f"unknown force field '{name}'; {EMBEDDED} is built in, "
+            f"OpenMM provides {', '.join(names())}, and others come from the folders given with `templates` or "
             "`pele_data`"
         )
     return "amber"

@@ -33,10 +33,10 @@ def template_text(atoms: Atoms, core: Sequence[int] = (), note: str = "") -> str
     assert atoms.lj_epsilon is not None
     names = [str(name) for name in labels.names]
     if len(labels.residue_starts) != 1 or len(set(names)) < len(names) or max(map(len, names)) > _LONGEST:
-        raise InputError(f"{_WHAT} is written of one residue whose atoms have names of their own, up to four letters")
+        raise InputError(f"{_WHAT} needs a single residue whose atoms have unique names of up to four letters")
     usual = (1 / 1.2, 1 / 2) if atoms.combining == "arithmetic" else (1 / 2, 1 / 2)
     if not np.allclose(scales_of_pairs(atoms, _WHAT), usual, atol=1e-3):
-        raise InputError(f"{_WHAT} has the 1-4 scales of its force field, and these atoms others")
+        raise InputError(f"{_WHAT} has the 1-4 scales of its force field, but these atoms have others")
     order, parents = _tree(atoms, list(core) or list(range(len(atoms))))
     place = {atom: number for number, atom in enumerate(order, 1)}
     is_core = set(core) or set(range(len(atoms)))
@@ -163,7 +163,7 @@ def _tree(atoms: Atoms, core: Sequence[int]) -> tuple[list[int], dict[int, int |
                 parents[other] = atom
                 (ahead if other in own else later).append(other)
     if len(order) < len(atoms):
-        raise InputError(f"{_WHAT} is written of one molecule, whose atoms are all joined by bonds")
+        raise InputError(f"{_WHAT} needs a single molecule, whose atoms are connected by bonds")
     return order, parents
 
 

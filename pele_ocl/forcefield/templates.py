@@ -244,7 +244,9 @@ def _check_atoms(rows: Sequence[Row], atoms: NDArray[np.float64], n_atoms: int, 
         line, fields = rows[row]
         raise fault(line, f"{quoted(fields[column])} is not an atom number; the atoms are 1 to {n_atoms}")
     if (twice := names_twice(atoms)).any():
-        raise fault(rows[int(np.argmax(twice))][0], "the row names an atom twice; each of a term is another")
+        raise fault(
+            rows[int(np.argmax(twice))][0], "the row contains an atom twice; the atoms of a term must be different"
+        )
 
 
 _SECTIONS = ("NBON", "BOND", "THET", "PHI", "IPHI", "END")
@@ -310,7 +312,7 @@ class _Reader:
         """Raise FormatError for data after a section name, and for sections that are repeated or in the wrong order."""
         name = fields[0]
         if len(fields) > 1:
-            raise self._error(number, f"data after the word {name}; begin a new line for it")
+            raise self._error(number, f"data after the word {name}; begin a new line")
         if before and _SECTIONS.index(name) <= _SECTIONS.index(before):
             raise self._error(number, f"{name} is after {before}; the order is {', '.join(_SECTIONS)}")
 
@@ -356,13 +358,13 @@ class _Reader:
         """Return the fields of atom i. The interaction matrix after the last atom is redundant and ignored."""
         rows = self.sections[""]
         if i + 1 >= len(rows):
-            raise self._error(rows[-1][0], f"the header promises more than the {i} atoms that follow")
+            raise self._error(rows[-1][0], f"the header announces more than the {i} atoms that follow")
         number, fields = rows[i + 1]
         if len(fields) != 9 or fields[0] != str(i + 1) or fields[2] not in ("M", "S"):
             raise self._error(
                 number,
-                f"{quoted(' '.join(fields))} is not the line of atom {i + 1}, which needs its number and eight fields "
-                "more",
+                f"{quoted(' '.join(fields))} is not the line of atom {i + 1}, which needs its number and eight more "
+                "fields",
             )
         return fields
 
@@ -374,7 +376,7 @@ class _Reader:
                     number, f"the name {quoted(name)} contains characters that are not text; rename the atom"
                 )
             if name in names[:i]:
-                raise self._error(number, f"the atom {name} was there before; rename one of the two")
+                raise self._error(number, f"the atom {name} occurs twice; rename one of the two")
 
     def _nonbonded(self, n_atoms: int) -> Floats:
         """Read length, epsilon, charge and the four SGB parameters of each atom, (n, 7)."""
@@ -382,16 +384,16 @@ class _Reader:
         for number, fields in self._rows("NBON"):
             if len(fields) != _NBON_FIELDS:
                 raise self._error(
-                    number, f"an NBON row needs an atom number and seven figures, not {len(fields)} fields"
+                    number, f"an NBON row needs an atom number and seven values, not {len(fields)} fields"
                 )
             i = self._index(number, fields[0], n_atoms)
             if not np.isnan(values[i, 0]):
-                raise self._error(number, f"atom {i + 1} has a second NBON row; delete one of the two")
+                raise self._error(number, f"atom {i + 1} has two NBON rows; delete one of them")
             values[i] = [self._number(number, field) for field in fields[1:]]
             if min(values[i, :2]) < 0:
-                raise self._error(number, "sigma or epsilon is negative; they cannot be")
+                raise self._error(number, "sigma and epsilon cannot be negative")
             if min(values[i, 3:5]) < 0:
-                raise self._error(number, "an SGB radius is negative; it cannot be")
+                raise self._error(number, "an SGB radius cannot be negative")
         missing = np.flatnonzero(np.isnan(values[:, 0]))
         if len(missing):
             raise FormatError(f"{self.path}: atom {missing[0] + 1} has no NBON row; add one")
@@ -405,14 +407,14 @@ class _Reader:
             if len(fields) < 2:
                 raise self._error(number, "a bond needs two atom numbers")
             if len(fields) != _BOND_FIELDS:
-                raise self._error(number, f"a bond needs two atom numbers and two figures, not {len(fields)} fields")
+                raise self._error(number, f"a bond needs two atom numbers and two values, not {len(fields)} fields")
             i, j = (self._index(number, field, n_atoms) for field in fields[:2])
             if i == j:
                 raise self._error(number, f"atom {i + 1} is bonded to itself")
             pairs[min(i, j), max(i, j)] = number, fields[2:]
         header, fields = self.sections[""][0]
         if len(rows) != int(fields[-4]):
-            raise self._error(header, f"the header promises {int(fields[-4])} bonds, and BOND has {len(rows)} rows")
+            raise self._error(header, f"the header announces {int(fields[-4])} bonds, but BOND has {len(rows)} rows")
         bonds = sorted(pairs)
         figures = [pairs[bond] for bond in bonds]
         parameters = np.array([[self._number(number, field) for field in fields] for number, fields in figures])
@@ -420,7 +422,7 @@ class _Reader:
 
     def _rows(self, section: str) -> list[tuple[int, list[str]]]:
         if section not in self.sections:
-            raise FormatError(f"{self.path}: the section {section} is missing; the file is damaged or cut short")
+            raise FormatError(f"{self.path}: the section {section} is missing; the file is damaged or truncated")
         return self.sections[section]
 
     def _kind(self, elements: tuple[str, ...], lengths: Floats) -> Kind | None:

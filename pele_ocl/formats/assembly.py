@@ -19,7 +19,7 @@ from ..common.textfiles import quoted
 Bools = NDArray[np.bool_]
 Model = TypeVar("Model")
 
-ANOTHER_MODEL = ", and `model` reads another"  # end of a note, for commands with the option
+ANOTHER_MODEL = "; `model` selects another"  # end of a note, for commands with the option
 _NAMED = 4  # maximum number of residues in a note
 
 
@@ -91,7 +91,7 @@ def structure(
 
 
 def labels_of_records(atoms: ListedAtoms) -> Labels:
-    """Make the Labels of listed atoms. A residue is a sequence with equal chain, number, insertion code and name."""
+    """Create the Labels of listed atoms. A residue is a sequence with equal chain, number, insertion code and name."""
     return Labels(
         names=atoms.names,
         elements=atoms.elements,
@@ -174,7 +174,12 @@ def _location_notes(marks: Strings, contested: Bools, labels: Labels, source: st
     if not chosen:
         return ()
     where = "; ".join(f"{mark} in {_some(list(residues))}" for mark, residues in sorted(chosen.items()))
-    return (Note(f"{source}: of alternate locations the best occupied were read: {where}", code="alternate_locations"),)
+    return (
+        Note(
+            f"{source}: the alternate locations with the highest occupancy were read: {where}",
+            code="alternate_locations",
+        ),
+    )
 
 
 def _some(names: list[str]) -> str:
@@ -280,7 +285,7 @@ def _refuse_duplicates(
     first, second = order[pair], order[pair + 1]
     advice = "delete one, give copies different chain identifiers, or put models between MODEL and ENDMDL"
     if not atoms.lines[second]:
-        raise FormatError(f"{source}: atom {labels.atom(second)} is there twice; {advice}")
+        raise FormatError(f"{source}: atom {labels.atom(second)} occurs twice; {advice}")
     raise FormatError(
         f"{source}:{atoms.lines[second]}: atom {labels.atom(second)} is already on line {atoms.lines[first]}; {advice}"
     )

@@ -55,7 +55,7 @@ def cryst1_cell(line: bytes) -> Floats:
 
 
 def _of_texts(texts: list[bytes]) -> Floats:
-    """Make a cell from six texts, lengths in A and angles in degrees; NaN if they are not numbers."""
+    """Create a cell from six texts, lengths in A and angles in degrees; NaN if they are not numbers."""
     values = [number(text.decode("ascii", "replace")) for text in texts]
     if len(values) != 6 or any(value is None for value in values):
         return np.full((3, 3), np.nan)

@@ -59,7 +59,7 @@ class Content:
         """Labels of the atoms. Raises FormatError if there are none."""
         if self.atoms.labels is None:
             raise FormatError(
-                f"{self.source}: its atoms have no names, which PDB and mmCIF files need; write .nc or .rst7"
+                f"{self.source}: its atoms have no names, which PDB and mmCIF files need; use .nc or .rst7"
             )
         return self.atoms.labels
 
@@ -188,7 +188,7 @@ class ConformationFile:
         except FileNotFoundError:
             is_same, n_bytes = False, 0
         if not is_same or n_bytes < size:
-            raise FormatError(f"{self.path}: is not what the interrupted run left; start again, without `resume`")
+            raise FormatError(f"{self.path}: was changed after the interrupted run; start again without `resume`")
 
 
 _PLACE = slice(30, 54)  # columns with x, y and z
@@ -212,7 +212,7 @@ class PdbFormat(ConformationFormat):
     def conformation(self, number: int, positions: Floats | None) -> bytes:
         assert positions is not None
         if not ((positions > -999.9995) & (positions < 9999.9995)).all():
-            raise FormatError(f"{self._source}: a position does not fit into a PDB file; write .cif, .h5 or .nc")
+            raise FormatError(f"{self._source}: a position does not fit into a PDB file; use .cif, .h5 or .nc")
         places = iter(positions.tolist())
         lines = [
             f"{line[: _PLACE.start]}{'{:8.3f}{:8.3f}{:8.3f}'.format(*next(places))}{line[_PLACE.stop :]}"
@@ -319,7 +319,7 @@ class NetcdfFormat(ConformationFormat):
         return 0 if self._interval is None else 4
 
     def _made(self, begin: int) -> bytes:
-        """Make the header. begin : offset of the first frame, the length of the header"""
+        """Create the header. begin : offset of the first frame, the length of the header"""
         dimensions = [("frame", 0), ("spatial", 3), ("atom", self._n_atoms)]
         spatial_bytes = 4
         variables = [
@@ -339,7 +339,7 @@ class NetcdfFormat(ConformationFormat):
 
 
 def _netcdf_head(convention: str, dimensions: Sequence[tuple[str, int]], variables: Sequence[bytes]) -> bytes:
-    """Make the header of a NetCDF file with one of AMBER's conventions, up to the values."""
+    """Create the header of a NetCDF file with one of AMBER's conventions, up to the values."""
     attributes = {"Conventions": convention, "ConventionVersion": "1.0", "program": "pele-ocl", "programVersion": "1"}
     return b"".join(
         (
@@ -599,7 +599,7 @@ class NetcdfRestartFormat(ConformationFormat):
         return positions.astype(">f8").tobytes()
 
     def _made(self, begin: int) -> bytes:
-        """Make the header. begin : offset of the positions, the length of the header"""
+        """Create the header. begin : offset of the positions, the length of the header"""
         time, units = np.zeros(1, ">f8").tobytes(), {"units": "angstrom"}
         size = 24 * self._n_atoms
         variables = [

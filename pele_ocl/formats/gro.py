@@ -84,9 +84,9 @@ def _each_frame(file: InputFile) -> Iterator[_Frame]:
         n_atoms = _whole(next(stream, ""), first + 1, file)
         atoms = [line.rstrip("\r\n") for line in islice(stream, n_atoms)]
         if len(atoms) < n_atoms or n_atoms < 1:
-            raise FormatError(f"{file}:{first + 1}: promises {n_atoms:,} atoms, and {len(atoms):,} follow")
+            raise FormatError(f"{file}:{first + 1}: announces {n_atoms:,} atoms, but {len(atoms):,} follow")
         if next(stream, None) is None:
-            raise FormatError(f"{file}: ends before the line of the box; the file is cut short")
+            raise FormatError(f"{file}: ends before the box line; the file is truncated")
         yield _Frame(atoms, first + 2)
         first += n_atoms + 3
 

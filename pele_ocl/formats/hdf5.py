@@ -43,8 +43,9 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
                 link = opened.get(name, getlink=True)
                 if isinstance(link, h5py.ExternalLink):
                     raise FormatError(
-                        f"{file}: {name} is a link to the file {printable(link.filename)}, which is not followed; give "
-                        "a file that holds it itself"
+                        f"{file}: {name} is a link to the file {printable(link.filename)}, which is not "
+                        "supported; give a "
+                        "file that contains the data itself"
                     )
             yield opened
     except PeleError:
@@ -70,7 +71,7 @@ def _check_heaps(data: bytes) -> None:
             is_free = data[at : at + 2] == b"\0\0"
             step = length if is_free else _OBJECT_HEAD + -(-length // 8) * 8
             if not _OBJECT_HEAD <= step <= end - at:
-                raise ValueError("a heap of texts is damaged")
+                raise ValueError("a heap of strings is damaged")
             at += step
 
 
@@ -78,8 +79,8 @@ def values_of(dataset: h5py.Dataset, source: object) -> NDArray[Any]:
     """Read the values of a dataset. Raises FormatError if it announces more data than the file can contain."""
     if dataset.external:
         raise FormatError(
-            f"{source}: the dataset {dataset.name} keeps its numbers in another file, "
-            f"{printable(dataset.external[0][0])}; give a file that holds them itself"
+            f"{source}: the dataset {dataset.name} stores its values in another file, "
+            f"{printable(dataset.external[0][0])}; give a file that contains them"
         )
     announced = math.prod(dataset.shape) * dataset.dtype.itemsize
     stored = int(dataset.id.get_storage_size())
@@ -113,7 +114,7 @@ def npy_array(stream: IO[bytes], size: int, source: object) -> NDArray[Any]:
         shape, fortran_order, dtype = read_header(stream)
         n = math.prod(shape)
         if dtype.hasobject or min(shape, default=0) < 0 or n * dtype.itemsize > size:
-            raise ValueError(f"announces {n:,} values of type {dtype}, which it does not hold")
+            raise ValueError(f"announces {n:,} values of type {dtype}, which it does not contain")
         array = np.frombuffer(stream.read(n * dtype.itemsize), dtype, n)
         if stream.read(1):
             raise ValueError(f"contains more than the {n:,} values that it announces")

@@ -61,7 +61,7 @@ def read_mmcif_conformations(file: InputFile, failed: dict[int, str] | None = No
             )
         for i in np.flatnonzero(_identities(other) != _identities(first))[:1].tolist():
             raise FormatError(
-                f"{source}: atom {other.labels.atom(i)} of model {number} is in the place of model {of_first}'s "
+                f"{source}: atom {other.labels.atom(i)} of model {number} is in the position of model {of_first}'s "
                 f"{first.labels.atom(i)}; expected conformations of one molecule"
             )
         return other.positions
@@ -124,7 +124,7 @@ def mmcif_models(path: InputFile) -> list[int]:
         raise FormatError(f"{path}: the model number {quoted(strange[0])} is not a number")
     numbers = [int(name or 1) for name in names]
     if len(set(numbers)) < len(numbers):
-        raise FormatError(f"{path}: two models have one number ({', '.join(map(repr, names))}); renumber them")
+        raise FormatError(f"{path}: two models have the same number ({', '.join(map(repr, names))}); renumber them")
     return numbers
 
 

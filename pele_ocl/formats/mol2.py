@@ -53,7 +53,9 @@ def read_mol2(path: str | PathLike[str], model: int | None = None) -> Atoms:
     rows = chosen.rows("ATOM")
     head = [fields[0].upper() for _, fields in chosen.rows("MOLECULE")]
     if "NO_CHARGES" in head:
-        raise FormatError(f"{file}: says NO_CHARGES; write it with charges, with antechamber or Open Babel say")
+        raise FormatError(
+            f"{file}: contains NO_CHARGES; write it with charges, for example with antechamber or Open Babel"
+        )
     values = np.array([_numbers(row, file) for row in rows])
     bonds = _bonds(chosen.rows("BOND"), [fields[0] for _, fields in rows], file)
     atoms = Atoms(

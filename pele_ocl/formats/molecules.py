@@ -155,7 +155,7 @@ class _Records:
         """Set charges or radicals from pairs of an atom number and a value."""
         for atom, value in zip(values[::2], values[1::2], strict=True):
             if not 1 <= atom <= len(self.positions) or (of == "RAD" and value not in _UNPAIRED):
-                raise FormatError(f"{quoted(line)} is about no atom of it")
+                raise FormatError(f"{quoted(line)} does not refer to one of its atoms")
             if of == "CHG":
                 self.charges[atom - 1] = value
             else:

@@ -94,7 +94,7 @@ def model_numbers_of(found: Iterable[PdbRecord], source: object) -> list[int]:
             if ordinal != record.ordinal:
                 raise FormatError(
                     f"{source}:{record.line_number}: a second model {record.model}; the first begins before line "
-                    f"{line_number}: give each model a number of its own"
+                    f"{line_number}: give each model a different number"
                 )
     return list(numbers)
 
@@ -235,7 +235,7 @@ def _refuse(line: str, where: str) -> NoReturn:
             raise FormatError(f"{where}: a coordinate of atom {atom} is {quoted(text)}; expected a finite number")
     numbers = re.findall(r"-?\d+\.\d*", line)
     if len(line) < 54 and len(numbers) <= 3 and _is_cut(numbers):
-        raise FormatError(f"{where}: the line ends before the coordinates do; the file is cut short or damaged")
+        raise FormatError(f"{where}: the line ends before the coordinates do; the file is truncated or damaged")
     bad = {axis: text for axis, text in fields.items() if _finite(text) is None}
     if len(bad) == 1 and " " not in (text := next(iter(bad.values()))):
         raise FormatError(f"{where}: the {next(iter(bad))} coordinate of atom {atom} is {text!r}, not a number")
@@ -485,7 +485,7 @@ def read_pdb_conformations(file: InputFile, failed: dict[int, str] | None = None
         if len(others):
             k = int(kept[others[0]])
             raise FormatError(
-                f"{source}:{listed.numbers[k]}: {listed.texts[k][IDENTITY].strip()!r} is in the place of model "
+                f"{source}:{listed.numbers[k]}: {listed.texts[k][IDENTITY].strip()!r} is in the position of model "
                 f"{first.model}'s {first.texts[k][IDENTITY].strip()!r}; expected conformations of one molecule"
             )
         return positions_of(text, listed, source)[kept]

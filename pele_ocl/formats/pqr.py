@@ -254,7 +254,7 @@ def _complaint(line: str) -> str:
         return f"expected the serial number of the atom after the record name, not {quoted(serial)}"
     joined = next((word for word in line.split() if re.fullmatch(r"[-+]?\d*\.\d*\.[\d.]*", word)), None)
     if joined:
-        return f"the numbers {quoted(joined)} run together; put blanks between them"
+        return f"the numbers {quoted(joined)} are not separated; put blanks between them"
     return (
         f"contains {len(line.split())} fields; a PQR line has record, serial, atom, residue, chain (or none), residue "
         "number, x, y, z, charge and radius"
@@ -416,7 +416,7 @@ def _written_lines(path: PathLike[str], atoms: Atoms) -> Iterator[str]:
     )  # fmt: skip
     for serial, (name, residue, chain_name, residue_number, code, (x, y, z), charge, radius) in enumerate(columns, 1):
         if not name or not residue or any(len(word.split()) > 1 for word in (name, residue, chain_name)):
-            raise FormatError(f"{path}: {atoms.describe(serial - 1)} has a name that is empty or has blanks in it")
+            raise FormatError(f"{path}: {atoms.describe(serial - 1)} has a name that is empty or contains blanks")
         where = f"{chain_name} {residue_number}{code}".lstrip()
         yield (
             f"ATOM  {serial:>5} {name:<4} {residue:<4} {where:>6} {x:10.4f} {y:10.4f} {z:10.4f} {charge:10.6f} "

@@ -171,12 +171,12 @@ class MapFormat:
 
 # Suffixes of unsupported formats, with advice.
 _OTHERS = {
-    ".bcif": "BinaryCIF is not read; give the same entry as mmCIF (.cif)",
-    ".mmtf": "MMTF is not read; give the same entry as mmCIF (.cif)",
-    ".coor": "coordinates of NAMD belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+    ".bcif": "BinaryCIF is not supported; give the same entry as mmCIF (.cif)",
+    ".mmtf": "MMTF is not supported; give the same entry as mmCIF (.cif)",
+    ".coor": "coordinates of NAMD need a topology (.psf, .prmtop); give it first, and these as its coordinates",
     **dict.fromkeys(
         (".crd", ".rst7", ".inpcrd", ".ncrst", ".restrt", ".rst"),
-        "coordinates belong to a topology; name that (.psf, .prmtop) first, and these as its coordinates",
+        "coordinates need a topology (.psf, .prmtop); give it first, and these as its coordinates",
     ),
 }
 
@@ -187,7 +187,7 @@ def structure_format(path: str | PathLike[str]) -> StructureFormat:
         return path.form
     suffix = structure_suffix(path)
     if file_path(path).is_dir():
-        raise FormatError(f"{path}: a folder; name a file in it")
+        raise FormatError(f"{path}: a folder; give a file in it")
     if suffix not in STRUCTURES:
         if suffix in _OTHERS:
             raise FormatError(f"{path}: {_OTHERS[suffix]}")
@@ -209,12 +209,14 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
         return  # the reader reports the error
     if len(head) >= 4 and size == 4 + 24 * int.from_bytes(head[:4], "little"):
         raise FormatError(
-            f"{path}: is a binary coordinate file of NAMD, which is not read; write it as .pdb, .rst7 or .nc (VMD, "
+            f"{path}: is a binary coordinate file of NAMD, which is not supported; convert it to .pdb, .rst7 or "
+            ".nc (VMD, "
             "MDAnalysis, cpptraj)"
         )
     if head.startswith(b"*") and suffix in (".crd", ".cor"):
         raise FormatError(
-            f"{path}: is a coordinate file of CHARMM, which is not read; write it as .pdb (CHARMM, VMD, MDAnalysis)"
+            f"{path}: is a coordinate file of CHARMM, which is not supported; convert it to .pdb (CHARMM, VMD, "
+            "MDAnalysis)"
         )
 
 

@@ -41,8 +41,8 @@ def read_structure(path: str | PathLike[str], model: int | None = None) -> Struc
     found = None if is_topology(path) else structure_format(path).read(file, model)
     if not isinstance(found, Structure):
         raise FormatError(
-            f"{path}: brings its own parameters, or gets them from its bonds, so it needs no structure made ready; "
-            "energy and the other functions read it as it is"
+            f"{path}: contains its own parameters, or they follow from its bonds, so it does not need to be prepared; "
+            "energy and the other functions read it directly"
         )
     return _whole_structure(found, path, model)
 
@@ -68,9 +68,7 @@ def read_structure_or_atoms(
     if coordinates is not None:
         return _placed(read_topology(path, parameters), coordinates, model)
     if parameters:
-        raise InputError(
-            f"{parameters[0]}: parameter files go with a .psf and a file of coordinates, which was not named"
-        )
+        raise InputError(f"{parameters[0]}: parameter files need a .psf and a coordinate file, which is missing")
     found = structure_format(path).read(read_file(path), model)
     return _whole_structure(found, path, model) if isinstance(found, Structure) else found
 
@@ -150,10 +148,10 @@ def read_topology(path: str | PathLike[str], parameters: Paths = ()) -> Topology
     if form.with_parameters is not None:
         return form.with_parameters(read_file(path), parameters)
     if parameters:
-        raise InputError(f"{path}: parameter files go with a .psf; leave out {parameters[0]}")
+        raise InputError(f"{path}: parameter files need a .psf; leave out {parameters[0]}")
     if form.topology is None:
         known = ", ".join(suffix for suffix in STRUCTURES if is_topology(f"x{suffix}"))
-        raise FormatError(f"{path}: has coordinates of its own; those of another file are for topologies, {known}")
+        raise FormatError(f"{path}: contains coordinates; separate coordinate files are for topologies, {known}")
     return form.topology(read_file(path))
 
 

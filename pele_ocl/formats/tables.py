@@ -83,12 +83,12 @@ def folder_path(path: str | PathLike[str], of: str = "all files") -> Path:
     if target.is_dir():
         return target
     if target.exists():
-        raise FormatError(f"{path}: is not a folder; name one for {of}")
+        raise FormatError(f"{path}: is not a folder; give one for {of}")
     suffix = target.suffix.lower()
     if suffix in TABLE_WRITERS:
-        raise FormatError(f"{path}: expected a folder, for {of}; `table().save` writes a table alone")
+        raise FormatError(f"{path}: expected a folder for {of}; `table().save` writes only a table")
     if suffix in {*STRUCTURES, *MAPS, *CONFORMATION_FORMATS}:
-        raise FormatError(f"{path}: expected a folder, for {of}; name it without {target.suffix}")
+        raise FormatError(f"{path}: expected a folder for {of}; give it without {target.suffix}")
     return target
 
 

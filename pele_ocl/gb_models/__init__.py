@@ -23,7 +23,7 @@ GB_MODELS = {
     model.name: model
     for model in (
         GBModel(
-            "none", "no solvent: a dielectric of the solute's everywhere", "GB_RADIUS_HCT", is_unbounded=True,
+            "none", "no solvent: the dielectric constant of the solute everywhere", "GB_RADIUS_HCT", is_unbounded=True,
             vacuum=True, igb=6,
         ),
         GBModel(

@@ -77,15 +77,15 @@ def symbols_of(atoms: Atoms, model: str) -> list[str]:
     """
     if atoms.labels is None:
         raise InputError(
-            f"{model} has parameters by element and residue, and these atoms have no labels; read them from a file "
-            "that has names, or give Atoms(labels=...)"
+            f"{model} has parameters by element and residue, but these atoms have no labels; read them from a "
+            "file with names, or give Atoms(labels=...)"
         )
     unknown = atoms.labels.elements == "X"
     if unknown.any():
         i = int(np.argmax(unknown))
         raise ParameterError(
-            f"the element of {atoms.describe(i)} is not known, by which {model} has its parameters; give its element "
-            "in the file"
+            f"the element of {atoms.describe(i)} is not known, but {model} has parameters by element; add the element "
+            "to the file"
         )
     given = atoms.labels.elements.tolist()
     tidy = {symbol: tidy_element(symbol) for symbol in set(given)}

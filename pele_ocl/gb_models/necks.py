@@ -54,13 +54,14 @@ class Necks:
             i = int(np.argmax(outside))
             instead = f"`radii='{radii_set}'` or atoms.with_radii('{radii_set}'), or " if radii_set else ""
             raise ParameterError(
-                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, and {model} has necks for radii "
-                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A only; "
+                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, but {model} has necks only "
+                "for radii "
+                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A; "
                 f"choose {instead}another GB model"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(
-                f"the atoms have {len(radii):,} different GB radii, and {model} has necks for {MOST_KINDS} at most; "
+                f"the atoms have {len(radii):,} different GB radii, but {model} has necks for at most {MOST_KINDS}; "
                 "choose another model or radii by element"
             )
         places = (radii - LEAST_RADIUS) / STEP

@@ -11,7 +11,7 @@ from ..common.notes import Note
 from . import GB_MODELS
 
 RADII = "radii"  # code of the note
-_UNNAMED = {"": "of no named set", "file": "of the input file (no set named)"}  # of unnamed sets
+_UNNAMED = {"": "of an unnamed set", "file": "of the input file (unnamed set)"}  # of unnamed sets
 
 
 def radii_note(gb: str, radii: str) -> Note | None:
@@ -24,7 +24,7 @@ def radii_note(gb: str, radii: str) -> Note | None:
     if not model.needs_its_radii or named[-1:] == [model.radii_set]:
         return None
     those = f"those {radii_words(radii)}" if radii in _UNNAMED else radii
-    sentence = f"the GB model {gb} was made with the radii {model.radii_set}, not with {those}"
+    sentence = f"the GB model {gb} was parametrized with the radii {model.radii_set}, not with {those}"
     return Note(sentence, code=RADII, gb=gb, radii=radii)
 
 

@@ -183,7 +183,7 @@ class SolventModel:
                     continue
                 if f.name != "born_cutoff":
                     raise InputError(
-                        f"{f.name} is {described(value)}, and {self.gb} has its own by element; leave it out"
+                        f"{f.name} is {described(value)}, but {self.gb} defines it by element; leave it out"
                     )
             if not is_finite(value) or abs(value) > 1e6:
                 raise InputError(f"{f.name} is {described(value)}; expected a finite number, at most 1,000,000")
@@ -234,14 +234,16 @@ class SolventModel:
         """Set the nonpolar term of the GB model. Raises InputError for options that the model does not support."""
         if (nonpolar := self.gb_model.nonpolar) is not None:
             if self.born_cutoff is not None:
-                raise InputError(f"{self.gb} has Born radii of the whole surface; leave born_cutoff out")
+                raise InputError(f"{self.gb} computes Born radii from the complete surface; leave out born_cutoff")
             if self.surface == "lcpo" or self.surface_tension:
-                raise InputError(f"{self.gb} has a nonpolar term of its own; leave surface and surface_tension out")
+                raise InputError(f"{self.gb} has its own nonpolar term; leave out surface and surface_tension")
             if self.surface not in (None, "none"):
                 object.__setattr__(self, "surface", nonpolar)
         elif self.surface == "sgb":
             if not self.gb_model.vacuum:
-                raise InputError(f"surface 'sgb' goes with sgbnp and vdgbnp, not with {self.gb}; choose another")
+                raise InputError(
+                    f"surface 'sgb' can only be used with sgbnp and vdgbnp, not with {self.gb}; choose another"
+                )
             object.__setattr__(self, "surface", "none")
 
     def _may_be_none(self, name: str) -> bool:
@@ -424,7 +426,7 @@ def has_area(model: SolventModel, terms: Container[str]) -> bool:
 def surface_area(model: SolventModel, nonpolar: float) -> float:
     """Return the surface area (A^2) for a nonpolar energy (kcal/mol). Raises InputError for models without an area."""
     if model.surface != "lcpo" or model.surface_tension == 0:
-        raise InputError("there is a surface area with surface='lcpo' and a surface_tension above 0 alone")
+        raise InputError("a surface area is only computed with surface='lcpo' and a surface_tension above 0")
     return nonpolar / model.surface_tension
 
 
@@ -433,7 +435,7 @@ _SAYS_NONE = {"surface": "none", "ionic_strength": 0.0}  # values that agree wit
 
 
 def solvent_of(words: Mapping[str, Any], vacuum: str = "gb='none'") -> SolventModel:
-    """Make a SolventModel from keywords: `like` and fields of SolventModel.
+    """Create a SolventModel from keywords: `like` and fields of SolventModel.
 
     vacuum : option that turns the solvent off, for messages
 

@@ -26,6 +26,6 @@ def sgb_figures(atoms: Atoms, name: str) -> Floats:
     if len(lacking):
         raise ParameterError(
             f"{atoms.describe(int(lacking[0]))} has no SGB parameters, which {name} needs: columns 5 to 8 of NBON in "
-            "its template are 0; make the template with OPLS2005"
+            "its template are 0; create the template with OPLS2005"
         )
     return atoms.sgb

@@ -87,7 +87,7 @@ def build_loops(fixer: PDBFixer, gaps: list[Gap], seconds: float, tell: Tell) ->
         where = name(residues[place - 1])
         number = f"{len(gap.names)} residues" if len(gap.names) > 1 else "a residue"
         tell(f"building {number} after {where}", k / len(gaps))
-        new: list[_NewResidue] | str = "no loops are built"
+        new: list[_NewResidue] | str = "loops are not built"
         if _place(fixer.topology, [gap.before, gap.after]) is None:
             new = "an adjacent residue was removed"
         elif seconds:
@@ -118,7 +118,7 @@ def _new_residues(
     residues = [
         _NewResidue(kind, number, [_Atom(*atom) for atom in atoms]) for kind, number, atoms in json.loads(done.stdout)
     ]
-    return residues if _meets(fixer, before, after, residues) else "its ends do not meet"
+    return residues if _meets(fixer, before, after, residues) else "its ends do not close"
 
 
 def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> str:
@@ -138,7 +138,7 @@ def _nearby(fixer: PDBFixer, before: Residue, after: Residue, n_names: int) -> s
 def _part(
     fixer: PDBFixer, kept: set[Residue], positions: Floats, gaps: bool = False
 ) -> tuple[PDBFixer, dict[Residue, Residue]]:  # fmt: skip
-    """Make a fixer with a subset of the residues. Also returns a mapping to its residues.
+    """Create a fixer with a subset of the residues. Also returns a mapping to its residues.
 
     gaps : True to start a new chain after a residue that is not bonded to the next one, because PDBFixer would bond
         them

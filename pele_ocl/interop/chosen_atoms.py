@@ -56,9 +56,7 @@ def passed_ters(source: InputFile, structure: Structure) -> list[str]:
         {number for number, line in enumerate(lines(source, "PDB"), 1) if line.startswith("TER")} if joints else set()
     )
     parted = [k for k, (first, last) in joints.items() if ters & set(range(first, last))]
-    return [
-        f"{residues[k]} and {residues[k + 1]} are bonded; the TER record between them was passed over" for k in parted
-    ]
+    return [f"{residues[k]} and {residues[k + 1]} are bonded; the TER record between them was ignored" for k in parted]
 
 
 def require_backbones(source: InputFile, structure: Structure) -> None:
@@ -74,8 +72,8 @@ def require_backbones(source: InputFile, structure: Structure) -> None:
     if lacking and 2 * len(lacking) > n:
         first = labels.residues[lacking[0]]
         raise InputError(
-            f"{source}: {len(lacking):,} of {n:,} residues, {first} first, have incomplete backbones, which are not "
-            "built; use a model with whole backbones"
+            f"{source}: {len(lacking):,} of {n:,} residues, {first} first, have incomplete backbones, which cannot be "
+            "built; use a model with complete backbones"
         )
 
 

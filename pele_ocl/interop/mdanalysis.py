@@ -80,7 +80,7 @@ def held_universe(
     if atoms is None and not by_names:
         atoms = _with_charges(group, found)
     if files and atoms is None:
-        raise InputError(f"{_NAME}: `parameters` are those of a .psf file, which its topology is not; leave them out")
+        raise InputError(f"{_NAME}: `parameters` need a .psf file, which its topology is not; leave them out")
     return held_file(_NAME, found if atoms is None else atoms, cell)
 
 
@@ -90,13 +90,13 @@ def _notes(group: AtomGroup) -> tuple[str, ...]:
     if not letters:
         return ()
     named = ", ".join(f"{name} is {letter}" for name, letter in list(letters.items())[:8])
-    return (f"{_NAME}: its segments have names that are too long for chains, which have letters: {named}",)
+    return (f"{_NAME}: its segment names are too long for chains, so letters are used: {named}",)
 
 
 def _of_topology_file(
     group: AtomGroup, parameters: tuple[str | PathLike[str], ...], cell: Any
 ) -> Atoms | None:  # fmt: skip
-    """Make the atoms with the parameters of the topology file; None if the format is not supported.
+    """Create the atoms with the parameters of the topology file; None if the format is not supported.
 
     Charges that were changed in the Universe have priority.
     """
@@ -121,7 +121,7 @@ def _of_topology_file(
     charges = column(everyone, "charges")
     own = None if charges is None else charges.astype(np.float64)
     if own is not None and np.abs(own - atoms.charges).max() > _MOST_APART_E:
-        atoms = replace(atoms, charges=own, notes=(*atoms.notes, f"{_NAME}: its charges are not {path}'s"))
+        atoms = replace(atoms, charges=own, notes=(*atoms.notes, f"{_NAME}: its charges differ from those of {path}"))
     indices = group.indices
     if len(indices) < len(atoms) or (np.diff(indices) != 1).any():
         atoms = atoms[indices]
@@ -129,16 +129,16 @@ def _of_topology_file(
 
 
 def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
-    """Make the atoms with charges, types and bonds of the Universe; None if it has no charges."""
+    """Create the atoms with charges, types and bonds of the Universe; None if it has no charges."""
     charges = column(group, "charges")
     if charges is None or len(found.positions) < len(group):
         return None
     types = column(group, "types")
     bonds = _bonds(group)
     path = group.universe.filename
-    way = "name a force field by `forcefield`"
+    way = "give a force field with `forcefield`"
     if isinstance(path, str | PathLike) and str(path).lower().endswith(".psf"):
-        way += ", or CHARMM's parameter files by `parameters`"
+        way += ", or CHARMM's parameter files with `parameters`"
     atoms = Atoms(
         positions=found.positions,
         charges=charges.astype(np.float64),
@@ -148,7 +148,7 @@ def _with_charges(group: AtomGroup, found: Structure) -> Atoms | None:
         notes=(
             *found.notes,
             Note(
-                f"charges are those of the universe, which has no Lennard-Jones parameters; to have them, {way}",
+                f"charges are those of the universe, which has no Lennard-Jones parameters; to add them, {way}",
                 code="no_lennard_jones",
             ),
         ),

@@ -28,11 +28,11 @@ def from_parmed(structure: Structure) -> Atoms:
     instance("structure", structure, extra("parmed", "a structure of ParmEd").Structure, "a Structure of ParmEd")
     app = extra("openmm.app", "a structure of ParmEd")
     if structure.coordinates is None:
-        raise InputError("the ParmEd structure has no coordinates; load it with those of its atoms")
+        raise InputError("the ParmEd structure has no coordinates; load it with coordinates")
     try:
         system = structure.createSystem(nonbondedMethod=app.NoCutoff, constraints=None, rigidWater=False)
     except Exception as error:  # ParmEd has its own error classes
-        raise InputError(f"ParmEd makes no System of the structure: {error}") from error
+        raise InputError(f"ParmEd cannot create a System for the structure: {error}") from error
     places = np.asarray(structure.coordinates) / A_PER_NM
     atoms = atoms_of_system(structure.topology, system, places, residues=residues_of(structure))
     radii = np.array([atom.solvent_radius for atom in structure.atoms])

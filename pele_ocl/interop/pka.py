@@ -56,7 +56,7 @@ def asks_propka(source: str) -> bool:
     if source == USUAL:
         return False
     try:
-        extra("propka", _PURPOSE, "take the usual ones: `pka='usual'`")
+        extra("propka", _PURPOSE, "use standard values: `pka='usual'`")
     except InputError:
         if source == "propka":
             raise
@@ -82,8 +82,8 @@ def forms_at(ph: float, topology: Topology, positions: Floats, text: str) -> For
         pkas[name(residue)] = round(own, 2)
         if residue.name in _KEPT and own < ph:
             warnings.append(
-                f"{name(residue)} has a pKa of {own:.1f} and would have lost a proton at pH {ph:g}; the force field "
-                "has no such form, so it keeps the proton"
+                f"{name(residue)} has a pKa of {own:.1f} and would lose a proton at pH {ph:g}; the force field "
+                "has no such form, so the proton is kept"
             )
     return Forms(f"PROPKA {version}", pkas, variants, warnings)
 
@@ -113,7 +113,7 @@ def _by_propka(text: str) -> tuple[str, dict[tuple[str, ...], float]]:
             molecule = run.single("in.pdb", optargs=["--quiet"], stream=io.StringIO(text), write_pka=False)
         groups = molecule.conformations["AVR"].groups
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
-        raise InputError(f"PROPKA cannot process it: {error}; use the usual pKa: `pka='usual'`") from error
+        raise InputError(f"PROPKA cannot process it: {error}; use standard values: `pka='usual'`") from error
     titrated = {*_FORMS, *_KEPT}
     return str(module.__version__), {
         _written((group.atom.x, group.atom.y, group.atom.z)): float(group.pka_value)

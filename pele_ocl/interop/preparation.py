@@ -123,7 +123,7 @@ class Preparation(Framed, Suggests):
     def notes(self) -> tuple[Note, ...]:
         """Sentences about what was taken out and built, and the warnings; `prepare` logs them."""
         taken = [f"{n:,} {name}" for name, n in self.removed.items() if not is_water(name)]
-        found = [Note(f"{', '.join(taken)} taken out; `keep_hetero=True` keeps ligands and ions")] if taken else []
+        found = [Note(f"{', '.join(taken)} removed; `keep_hetero=True` keeps ligands and ions")] if taken else []
         residues = sum(map(len, self.residues_added.values()))
         atoms = sum(map(len, self.atoms_added.values()))
         built = [counted(residues, "missing residue")] if residues else []
@@ -145,7 +145,7 @@ class Preparation(Framed, Suggests):
         rows = list(self.lines())
         return Report(self._title(), {"what": [what for what, _ in rows], "changes": [text for _, text in rows]})
 
-    def lines(self, rest: str = "`to_json` has them all") -> Iterator[tuple[str, str]]:
+    def lines(self, rest: str = "`to_json` lists all") -> Iterator[tuple[str, str]]:
         """Yield the changes as lines with headings. rest : where to find the complete lists"""
         yield from _under("Chosen", self.alternates)
         yield from _under("Removed", [", ".join(f"{n:,} {name}" for name, n in self.removed.items())])
@@ -158,26 +158,27 @@ class Preparation(Framed, Suggests):
         yield from _under("Replaced", [f"{_some(names, rest)} by {standard}" for standard, names in replaced.items()])
         built = [f"{', '.join(names)} after {place}" for place, names in self.residues_added.items()]
         atoms = [f"{', '.join(names)} of {residue}" for residue, names in self.atoms_added.items()]
-        more = [f"atoms of {len(atoms) - _SHOWN:,} residues more; {rest}"] if len(atoms) > _SHOWN else []
+        more = [f"atoms of {len(atoms) - _SHOWN:,} more residues; {rest}"] if len(atoms) > _SHOWN else []
         yield from _under("Built", [*built, *atoms[:_SHOWN], *more])
         yield from _under("Not built", [self._not_built(end) for end in self.residues_missing])
         yield from _under("Disulphides", [_some([f"{a} - {b}" for a, b in self.disulphides], rest)])
         forms = defaultdict[str, list[str]](list)
         for name, form in self.protonation.items():
             forms[form].append(name)
-        yield "pKa", "the usual ones of residues in water" if self.pka == USUAL else f"by {self.pka}"
+        yield "pKa", "the standard values of residues in water" if self.pka == USUAL else f"by {self.pka}"
         named = {name: f"{name} ({pka:.1f})" for name, pka in self.pkas.items()}
         chosen = [f"{form}: {_some([named.get(name, name) for name in forms[form]], rest)}" for form in sorted(forms)]
         yield from _under("Protonation", chosen)
         removed, moved = self.hydrogens_removed, self.hydrogens_moved
         told = [f"{self.hydrogens_added:,} added"]
-        told += [f"{removed:,} of other names removed"] if removed else []
-        told += [f"{moved:,} of the file given their usual bond length"] if moved else []
+        told += [f"{removed:,} with other names removed"] if removed else []
+        told += [f"{moved:,} of the file moved to their usual bond length"] if moved else []
         yield "Hydrogens", ", ".join(told)
         if not self.relaxed:
             yield (
                 "Not relaxed",
-                f"{_some(self.not_relaxed, rest)}: ff14SB does not know them; all else is relaxed around them",
+                f"{_some(self.not_relaxed, rest)}: ff14SB has no parameters for them; everything else is "
+                "relaxed around them",
             )
         if self.left_alone:
             yield "Left alone", f"{_some(self.left_alone, rest)}: no hydrogens were added"
@@ -192,7 +193,7 @@ class Preparation(Framed, Suggests):
 def require_pdb(path: str | PathLike[str]) -> None:
     """Raise FormatError unless a path has the suffix of a PDB file."""
     if not is_pdb(file_path(path, "output")):
-        raise FormatError(f"{path}: prepared structures are written as PDB files; give it the suffix .pdb")
+        raise FormatError(f"{path}: prepared structures are written as PDB files; use the suffix .pdb")
 
 
 def _some(names: list[str], rest: str) -> str:

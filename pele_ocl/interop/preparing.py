@@ -212,8 +212,8 @@ class _Work:
         self.removed, cut = _remove(fixer, keep_water, keep_hetero, linked)
         for kind, others in cut.items():
             self.warnings.append(
-                f"{_few(others)} {'were' if len(others) > 1 else 'was'} bonded to {kind}, which was taken out; "
-                "hydrogens are in place of the bonds"
+                f"{_few(others)} {'were' if len(others) > 1 else 'was'} bonded to {kind}, which was removed; "
+                "hydrogens replace the bonds"
             )
         _bond_rings(fixer)
         self.phosphates = _remove_phosphates(fixer)
@@ -237,8 +237,8 @@ class _Work:
             if isinstance(of, str):
                 sentence = f"{_name(residue)} cannot be replaced by {standard}: {of}"
                 if residue.name in replace:
-                    raise InputError(f"{sentence}; name another residue, or leave it out")
-                self.warnings.append(f"{sentence}; it is left as it is")
+                    raise InputError(f"{sentence}; choose another residue, or leave it out")
+                self.warnings.append(f"{sentence}; it is not changed")
                 continue
             if of.renamed:
                 rename_ring(residue, {symbol: app.Element.getBySymbol(symbol) for symbol in ("C", "N", "O")})
@@ -305,9 +305,9 @@ class _Work:
         for i, j, apart in gaps(written):
             if labels.residue(i) not in self.missing:
                 self.warnings.append(
-                    f"{labels.residue(i)} and {labels.residue(j)} follow each other in the file and are {apart:.1f} A "
-                    "apart: the chain has a gap there, which stays, as the file has no sequence of what is missing; "
-                    "give a file with one (SEQRES, as of the Protein Data Bank) to have it built"
+                    f"{labels.residue(i)} and {labels.residue(j)} are consecutive in the file but {apart:.1f} A "
+                    "apart: the gap in the chain is not built, because the file has no sequence of the missing "
+                    "residues; use a file with SEQRES records, as in the Protein Data Bank"
                 )
 
     def changes(self, ready: Path) -> Preparation:
@@ -320,9 +320,9 @@ class _Work:
         for kind in dict.fromkeys(residue.name for residue in without):
             here = [str(residue) for residue in without if residue.name == kind]
             self.warnings.append(
-                f"{_few(here)}: the built-in force field has no parameters of {kind} with these atoms, so "
-                "`energy` refuses it; give its parameters (of a small molecule its SMILES, `ligand_template`, or its "
-                "SDF file, `ligands`), leave it out or, within a chain, put a standard residue in its place with "
+                f"{_few(here)}: the built-in force field has no parameters for {kind} with these atoms, so "
+                "`energy` refuses it; give its parameters (for a small molecule its SMILES, `ligand_template`, or its "
+                "SDF file, `ligands`), leave it out or, within a chain, replace it by a standard residue with "
                 "`replace`"
             )
         return Preparation(
@@ -385,7 +385,9 @@ def _replacements(fixer: PDBFixer, replace: Mapping[str, str]) -> list[tuple[Res
     """List the replacements suggested by PDBFixer and those requested by name."""
     for name, standard in replace.items():
         if standard not in fixer.templates:
-            raise InputError(f"{standard} cannot replace {name}: name a standard amino acid or nucleotide, such as TYR")
+            raise InputError(
+                f"{standard} cannot replace {name}: choose a standard amino acid or nucleotide, such as TYR"
+            )
         if not any(residue.name == name for residue in fixer.topology.residues()):
             raise InputError(f"no residue is named {name}, which {standard} is to replace")
     # MODRES records also list glycosylated standard residues, whose replacement would remove hydrogens.
@@ -559,7 +561,7 @@ def _remove_surplus_hydrogens(fixer: PDBFixer, there: Collection[Key]) -> list[s
         surplus |= set(sorted(hydrogens, key=lambda h: (atom_key(h) in there, h.index))[: len(ligands)])
         if hydrogens:
             names = ", ".join(_name(ligand.residue) for ligand in ligands)
-            told.append(f"{_name(atom.residue)} has a bond from {atom.name} to {names} in place of a hydrogen")
+            told.append(f"{_name(atom.residue)} has a bond from {atom.name} to {names} instead of a hydrogen")
     for atom, other in _cross_links(fixer):
         hydrogens = [h for h in bonded[atom] if h.element is not None and h.element.symbol == "H"]
         is_nitrogen = atom.element.symbol == "N"  # a linked nitrogen has three bonds and no charge

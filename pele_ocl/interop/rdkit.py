@@ -59,8 +59,8 @@ def from_rdkit(molecule: Mol, charges: str | ArrayLike = "gasteiger", conformer:
         labels=structure(records, _NAME, names_matter=False).labels,
         bonds=np.unique(np.sort(bonds, axis=1), axis=0),
         notes=(
-            f"charges are {whose}; RDKit's molecule has no Lennard-Jones and bonded parameters, which a topology of "
-            "GAFF or OpenFF has",
+            f"charges are {whose}; RDKit's molecule has no Lennard-Jones and bonded parameters, which are part of a "
+            "topology of GAFF or OpenFF",
         ),
     )
     return given_default_radii(atoms, DEFAULT_SET)
@@ -93,7 +93,7 @@ def _charges(molecule: Mol, method: str) -> Floats:
     if not np.isfinite(found).all():
         i = int(np.argmin(np.isfinite(found)))
         raise ParameterError(
-            f"Gasteiger's charges do not know atom {i} ({copied.GetAtomWithIdx(i).GetSymbol()}) of {_NAME}; "
+            f"Gasteiger charges are not available for atom {i} ({copied.GetAtomWithIdx(i).GetSymbol()}) of {_NAME}; "
             "choose charges='mmff', or give an array"
         )
     return found

@@ -102,7 +102,7 @@ def relax(fixer: PDBFixer, there: set[Key], tell: Callable[[float], None]) -> li
         _give_sizes(system)
         found = minimum()
     if found is None:
-        raise InputError("atoms that were built overlap with others, and no minimum of their energy was found")
+        raise InputError("added atoms overlap with others, and no energy minimum was found")
     fixer.positions = found
     return [_name(residue) for residue in strangers]
 
@@ -159,8 +159,8 @@ def _spheres(templates: Mapping[Residue, str]) -> str:
     if None in elements:
         residue, atom = next((of, atom) for of in templates for atom in of.atoms() if atom.element is None)
         raise InputError(
-            f"atom {atom.name} of {_name(residue)} is of no known element; name it in the file, or put a standard "
-            f"residue in the place of {residue.name} with `replace`"
+            f"atom {atom.name} of {_name(residue)} has no known element; add it to the file, or replace "
+            f"{residue.name} by a standard residue with `replace`"
         )
     types, sizes, residues = list[str](), list[str](), list[str]()
     for element in sorted(elements, key=lambda element: element.symbol):

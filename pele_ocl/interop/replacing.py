@@ -74,9 +74,9 @@ class Replaced:
         """Descriptions of the changes; empty if only the residue name changes."""
         told = []
         if self.renamed:
-            told.append("its ring is bonded to the sugar by C5, and its atoms get the names of their places there")
+            told.append("its ring is bonded to the sugar through C5, and its atoms are renamed accordingly")
         if self.lost:
-            told.append(f"{', '.join(self.lost)} {'were' if len(self.lost) > 1 else 'was'} taken out")
+            told.append(f"{', '.join(self.lost)} {'were' if len(self.lost) > 1 else 'was'} removed")
         if self.charge is not None and self.change:
             before, after = self.charge
             shrinks = abs(after) < abs(before) and before * after >= 0
@@ -84,7 +84,7 @@ class Replaced:
             told.append(f"it {how}: its charge was {before:+d}, and is {after:+d}".replace("+0", "0"))
         if self.mirrored:
             what = "D configuration" if "CA" in self.mirrored else "other configuration"
-            told.append(f"it keeps its {what} at {' and '.join(self.mirrored)} under the name of the L residue")
+            told.append(f"it keeps its {what} at {' and '.join(self.mirrored)} with the name of the L residue")
         return told
 
 

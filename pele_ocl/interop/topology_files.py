@@ -72,7 +72,7 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     Raises FormatError if a file cannot be read, and InputError without parameters and for unsupported terms.
     """
     if not parameters:
-        raise InputError(f"{path}: a PSF has no parameters; name CHARMM's files of them: `parameters`")
+        raise InputError(f"{path}: a PSF has no parameters; give CHARMM's parameter files as `parameters`")
     app = extra("openmm.app", "a CHARMM topology")
     file = _plain(path, "a CHARMM PSF")
     files = [str(read_file(each).path) for each in parameters]
@@ -84,8 +84,8 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
     except Exception as error:
         if missing := re.search(r"Could not find atom type for (\S+)", str(error)):
             raise FormatError(
-                f"{file}: no file of the parameters defines the atom type {quoted(missing[1])}; name CHARMM's topology "
-                "(.rtf, such as top_all22_prot.rtf) in addition to the parameter file, since it defines the types"
+                f"{file}: no parameter file defines the atom type {quoted(missing[1])}; also give CHARMM's topology "
+                "(.rtf, such as top_all22_prot.rtf) , which defines the types"
             ) from error
         raise _unreadable(file, "CHARMM PSF", error) from error
 

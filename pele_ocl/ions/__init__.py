@@ -101,7 +101,7 @@ def ions(
     if neutralize and concentration is not None:
         raise KeywordError("choose one of `neutralize` and `concentration`")
     if not add and not neutralize and concentration is None:
-        raise KeywordError("say which ions: `add`, or `neutralize=True`, or `concentration=0.15`")
+        raise KeywordError("specify the ions: `add`, or `neutralize=True`, or `concentration=0.15`")
     if output is not None:
         require_pdb(output)
     if map_output is not None:
@@ -114,8 +114,9 @@ def ions(
             held = ", ".join(f"{count} {name}" for name, count in there.items())
             name = "the molecule" if molecule.source is None else molecule.source
             note(
-                f"Note: {name} contains ions already ({held}); they stay as atoms of the molecule, which count for "
-                "`neutralize` and not for `concentration`"
+                f"Note: {name} already contains ions ({held}); they are treated as part of the molecule, which "
+                "`neutralize` "
+                "takes into account and `concentration` does not"
             )
         result = place_ions(
             molecule.atoms, add or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,
@@ -149,7 +150,7 @@ def _ions_of(atoms: Atoms) -> Counter[str]:
 def _why_none(result: IonsResult, neutralize: bool, concentration: float | None) -> str:
     """Explain why no ion was placed."""
     if neutralize:
-        left = f"no ion that was asked for brings the net charge of {result.net_charge:+.3f} e nearer to 0"
+        left = f"no requested ion brings the net charge of {result.net_charge:+.3f} e closer to 0"
         return f"{left}; `concentration` adds a salt"
     if concentration is not None:
         return f"{concentration:g} mol/L in the free volume of {result.free_volume:,.0f} A^3 are less than one ion"
@@ -326,7 +327,7 @@ def _require_room(
     if n_placed < len(order):
         raise InputError(
             f"there was room for {n_placed} of {_ions(len(order))}: the free volume of {volume:,.0f} A^3 is full (no "
-            f"ion within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); ask for fewer ions, "
+            f"ion within {solute_distance:g} A of an atom or {ion_distance:g} A of another ion); use fewer ions, "
             "smaller distances or a larger padding"
         )
 

@@ -100,7 +100,7 @@ def _checked(requests: Requests) -> dict[Species, int | None]:
     for name, count in requests.items():
         species = find_species(name)
         if species in asked:
-            raise InputError(f"the ion {species.name} is asked for twice; add the counts up")
+            raise InputError(f"the ion {species.name} is given twice; give the sum of the counts")
         if isinstance(count, str) and count == "auto":
             asked[species] = None
         elif isinstance(count, Integral) and 0 <= count <= MOST_IONS:
@@ -115,7 +115,7 @@ def _check_rule(automatic: list[Species], neutralize: bool, concentration: float
     arguments.flag("neutralize", neutralize)
     names = [f"{species.name}:auto" for species in automatic]
     if neutralize and concentration is not None:
-        raise InputError("choose neutralize or concentration; a salt of some concentration neutralises, too")
+        raise InputError("choose neutralize or concentration; adding salt at a concentration also neutralizes")
     if concentration is not None and not (arguments.is_finite(concentration) and concentration > 0):
         given = arguments.described(concentration)
         raise InputError(f"the concentration must be a positive number of mol/L, not {given}")

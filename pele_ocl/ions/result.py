@@ -118,7 +118,7 @@ class IonsResult(Framed):
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         placed = counted(len(self), "ion") + (f": {counts}" if counts else "")
         head = [headline(self.source, self.atoms), *(medium_lines(self.settings) if self.settings else [])]
-        head += [f"{placed}; net charge with them {self.net_charge:+.3f} e"]
+        head += [f"{placed}; net charge including them {self.net_charge:+.3f} e"]
         if not len(self):
             return "\n".join(head)
         rows = [
@@ -140,7 +140,7 @@ class IonsResult(Framed):
         ]
         if verbose:
             shape, spacing = (" x ".join(f"{n:g}" for n in of) for of in (self.grid.shape, self.grid.spacing))
-            lines += ["", f"Grid: {shape} points, {spacing} A apart; {self.free_volume:,.0f} A^3 free at first"]
+            lines += ["", f"Grid: {shape} points, {spacing} A apart; {self.free_volume:,.0f} A^3 free initially"]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class IonsResult(Framed):
         own = [*([] if self.source is None else [self.source]), *inputs]
         if map_suffix(file_path(path)) is not None:
             if self.map is None:
-                raise InputError("a map was not kept; ask for it with `keep_map=True`")
+                raise InputError("the map was not stored; request it with `keep_map=True`")
             attributes = origin(self.source, self.atoms, self, self.call)
             write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=own, progress=progress)
             return

@@ -56,7 +56,7 @@ def given_molecule(
     reads = reading_of(reading, options or {})
     if isinstance(what, Atoms):
         if options:
-            raise KeywordError(f"`{next(iter(options))}` is about reading a file, and the atoms are read already")
+            raise KeywordError(f"`{next(iter(options))}` applies to reading files, but Atoms are given")
         return Given(what)
     if not isinstance(what, str | PathLike):
         raise InputError(f"expected a molecule, Atoms or the path of a structure, not {described(what)}")

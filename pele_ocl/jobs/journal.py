@@ -102,7 +102,8 @@ class Journal:
                 others = _differing(text.partition("\n")[0], self._head)
                 which = f" ({others})" if others else ""
                 raise FormatError(
-                    f"{self.path}: was made with other settings{which}; resume with the same, or name another output"
+                    f"{self.path}: was written with other settings{which}; resume with the same settings, or "
+                    "choose another output"
                 )
             found = read_journal(self.path)
             for name, record in found.records.items():
@@ -231,7 +232,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FormatError(f"{folder}: this folder cannot be made: {os.strerror(error.errno or 0)}") from None
+        raise FormatError(f"{folder}: this folder cannot be created: {os.strerror(error.errno or 0)}") from None
 
 
 def read_journal(path: Path) -> JournalContent:
@@ -265,7 +266,7 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
     """
     read = {path: read_journal(path) for path in map(Path, paths)}
     if not read:
-        raise InputError("no journal was given; give those of all shards")
+        raise InputError("no journal is given; give those of all shards")
     heads: dict[Path, dict[str, object]] = {}
     for path, of in read.items():
         heads[path] = {"kind": of.kind, "settings": of.settings, "items": of.items}
@@ -277,7 +278,8 @@ def merged(paths: Iterable[str | PathLike[str]]) -> JournalContent:
         missing = [name for name in wanted if name not in of.records]
         if missing:
             raise FormatError(
-                f"{path}: {len(missing):,} of {len(wanted):,} structures are missing; run its shard again with `resume`"
+                f"{path}: {len(missing):,} of {len(wanted):,} structures are missing; run this shard again with "
+                "`resume`"
             )
         whole.records.update((name, of.records[name]) for name in wanted)
     return whole

@@ -48,7 +48,7 @@ def shard_of_process(words: str, most: int) -> Shard | None:
     if count is None or not 1 <= count or not words.startswith(LAUNCHED):
         raise InputError(f"`shard` is {words[:40]!r}; expected K/N, mpi or mpi/N")
     if count > size:
-        raise InputError(f"`shard={words}` needs {count:,} processes, by mpirun or srun; there are {size:,}")
+        raise InputError(f"`shard={words}` needs {count:,} processes, started by mpirun or srun; there are {size:,}")
     count = min(count, most)
     return Shard(rank + 1, count) if rank < count else None
 

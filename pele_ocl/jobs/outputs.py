@@ -57,8 +57,8 @@ class OutputNames:
 def held_already(folder: Path, what: str = "a run") -> FormatError:
     """Return the error for a folder with an earlier run, which requires `resume` or `overwrite`."""
     return FormatError(
-        f"{folder}: already contains {what}; continue it with `resume=True`, replace it with `overwrite=True`, or name "
-        "another folder", code="exists",
+        f"{folder}: already contains {what}; continue it with `resume=True`, replace it with `overwrite=True`, "
+        "or choose another folder", code="exists",
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def require_replaceable(overwrite: bool, resume: bool, folder: Path | None, is_s
     if folder is None:
         raise KeywordError("`overwrite` replaces files of an earlier run; give `output`")
     if is_shard:
-        raise KeywordError("`overwrite` replaces a whole run; remove its folder instead, and leave it out with `shard`")
+        raise KeywordError("`overwrite` replaces a complete run; with `shard`, remove the folder instead")
 
 
 def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[str | PathLike[str]]) -> None:
@@ -89,7 +89,7 @@ def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[
         if path.exists() and (source := sources.get(_identity(path))) is not None:
             refuse_same(path, source)
         if (source := sources.get(_identity(path.parent))) is not None:
-            raise FormatError(f"{path}: belongs to the input {source}; name another folder for the run")
+            raise FormatError(f"{path}: belongs to the input {source}; choose another folder for the run")
     for path in present:
         try:
             path.unlink(missing_ok=True)
@@ -101,7 +101,7 @@ def remove_run(files: Iterable[Path], folders: Iterable[Path], inputs: Sequence[
 
 
 def _identity(path: str | PathLike[str]) -> tuple[int, int]:
-    """Return what identifies an existing file or folder, also through links."""
+    """Return an identifier of an existing file or folder, also through links."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 
@@ -166,7 +166,7 @@ def refuse_overwriting(output: Path, inputs: Sequence[Path]) -> None:
     refuse_target(output, [path for path in inputs if not path.is_dir()])
     for folder in inputs:
         if output.is_file() and _is_below(output, folder) and is_parameter_file(output):
-            raise FormatError(f"{output}: belongs to the input {folder}; give the output another name")
+            raise FormatError(f"{output}: belongs to the input {folder}; give the output a different name")
 
 
 def _is_below(path: Path, folder: Path) -> bool:

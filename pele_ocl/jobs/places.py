@@ -66,9 +66,9 @@ def _folder_of_locks() -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}); remove it, or set TMPDIR") from None
+        raise InputError(f"{folder}: cannot be created ({error.strerror}); remove it, or set TMPDIR") from None
     if not stat.S_ISDIR(found.st_mode) or (user is not None and (found.st_uid != user or found.st_mode & 0o077)):
-        raise InputError(f"{folder}: is not a folder of this user alone; remove it, or set TMPDIR to another folder")
+        raise InputError(f"{folder}: is not a private folder of this user; remove it, or set TMPDIR to another folder")
     return folder
 
 

@@ -46,7 +46,7 @@ def run(
     [-135.5]
     """
     if not isinstance(spec, Spec):
-        raise InputError(f"spec is {type(spec).__name__}; expected a Spec, EnergySpec() say")
+        raise InputError(f"spec is {type(spec).__name__}; expected a Spec, such as EnergySpec()")
     given, place = list(items), Place(workers, scheduler, device)
     part = Shard.of(shard) if isinstance(shard, str) else shard
     path = None if journal is None else Path(file_path(journal, "journal"))
@@ -85,7 +85,7 @@ def run_with(
             while not early[name]:
                 record = next(computed, None)
                 if record is None:
-                    raise InputError(f"{name}: its job gave no record of it")
+                    raise InputError(f"{name}: its job did not return a record for it")
                 early[record.structure].append(record)
             yield early[name].popleft()
 

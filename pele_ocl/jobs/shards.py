@@ -30,7 +30,8 @@ class Shard:
         match = _WORDS.fullmatch(words.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(
-                f"the shard is {words[:40]!r}; expected a number from 1 and how many there are, as in 3/10"
+                f"the shard is {words[:40]!r}; expected the number of the shard, from 1, and how many there "
+                "are, as in 3/10"
             )
         return cls(int(match[1]), int(match[2]))
 
@@ -135,7 +136,7 @@ class Run:
         """Raise InputError if the work should be distributed. reason : why this is not possible"""
         for name in ("workers", "scheduler", "shard"):
             if getattr(self, name) is not None:
-                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
+                raise KeywordError(f"`{name}` distributes several structures, or frames; {reason}")
 
 
 def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
@@ -148,18 +149,18 @@ def require_all(facts: Mapping[Path, Mapping[str, object]]) -> list[Path]:
     by_number, wholes, counts = dict[int, Path](), list[Mapping[str, object]](), set[int]()
     for path, of in facts.items():
         if "shard" not in of:
-            raise FormatError(f"{path}: is not a shard; give the files that runs with `shard` wrote")
+            raise FormatError(f"{path}: is not a shard; give files written by runs with `shard`")
         shard = Shard.of(str(of["shard"]))
         if shard.number in by_number:
-            raise FormatError(f"{path}: is the shard {shard}, as {by_number[shard.number]} is; give each once")
+            raise FormatError(f"{path}: is the shard {shard}, like {by_number[shard.number]}; give each once")
         by_number[shard.number] = path
         counts.add(shard.count)
         wholes.append({name: value for name, value in of.items() if name != "shard"})
         if wholes[-1] != wholes[0] or len(counts) > 1:
-            raise FormatError(f"{path}: is of another run than {next(iter(facts))}; give the shards of one")
+            raise FormatError(f"{path}: belongs to another run than {next(iter(facts))}; give the shards of one run")
     missing = sorted(set(range(1, counts.pop() + 1)) - set(by_number))
     if missing:
         raise FormatError(
-            f"{len(missing):,} shards are missing, the first is {missing[0]}; run them, or give them, too"
+            f"{len(missing):,} shards are missing, the first is {missing[0]}; run them, or give them as well"
         )
     return [by_number[number] for number in sorted(by_number)]

@@ -63,7 +63,7 @@ def shared(
         return
     with connected(place.workers, place.scheduler, place.device) as client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
-            note("The cluster has no workers yet; the work begins with the first")
+            note("The cluster has no workers yet; the work starts when the first is available")
         sent = _Sent.of(work)
         first = on_each_worker(client, _facts_of, sent)
         found, told = first.result, set[str](first.notes)  # notes already printed by this process
@@ -130,8 +130,8 @@ def _raise_difference(first: Mapping[str, str], other: Mapping[str, str]) -> Non
     """Raise InputError with the first fact that differs between workers."""
     name = next(name for name in {**first, **other} if first.get(name) != other.get(name))
     raise InputError(
-        f"workers differ in {name}, {first.get(name, 'unset')} and {other.get(name, 'unset')}, and so would their "
-        "results; use workers of one kind"
+        f"workers differ in {name}, {first.get(name, 'unset')} and {other.get(name, 'unset')}, so their results "
+        "would differ; use workers of one kind"
     )
 
 
@@ -147,7 +147,8 @@ def _work_of(sent: _Sent) -> tuple[Work[Any, Any], Facts]:
             os.chdir(sent.folder)
         except OSError as error:
             raise InputError(
-                f"{sent.folder}: not there on a worker ({error.strerror}); workers need the file system of the command"
+                f"{sent.folder}: does not exist on a worker ({error.strerror}); workers need the same file "
+                "system as the command"
             ) from None
         work = pickle.loads(sent.data)
         device = get_device()

@@ -172,7 +172,7 @@ def as_text_of(records: Sequence[Record], total: float, units: Mapping[str, str]
         return "\n".join([counts, "", *lines[1:]])
     variants, precisions, devices = map(" and ".join, _facts(records).values())
     ending = f"{variants}, {precisions}, on {devices}: total {duration(total)}"
-    single = ["", "Terms are added up here; files and JSON have each by itself"] if are_grouped else []
+    single = ["", "Terms are summed here; files and JSON contain each term"] if are_grouped else []
     physics = _physics_lines(records)
     what = f"{_energy(records)} of structures, {UNIT}" if "total" in names else "Born radii of structures, A"
     return "\n".join([counts, "", what, *lines, *single, "", *physics, ending])
@@ -280,7 +280,7 @@ def structures_by(spec: StructureSpec, paths: Sequence[str | PathLike[str]], run
     """
     output, shard, start = run.output, run.shard, time.perf_counter()
     if output is None and (run.resume or shard is not None):
-        raise KeywordError(f"{'`resume` continues' if run.resume else '`shard` begins'} a file; name it as `output`")
+        raise KeywordError(f"{'`resume` continues' if run.resume else '`shard` begins'} a file; give it as `output`")
     if output is not None:
         require_table_suffix(output)
     every: list[StructurePath] = [path if isinstance(path, InputFile) else Path(path) for path in paths]

@@ -45,11 +45,13 @@ class OutputTargets:
         names = OutputNames.of(output)
         is_folder = names.is_folder
         if NAME in str(output.parent) or (is_folder and NAME in str(output)):
-            raise FormatError(f"{output}: {NAME} is in the name of a folder; use it in that of the files alone")
+            raise FormatError(f"{output}: {NAME} is in the name of a folder; use it only in file names")
         if are_many and (is_folder or NAME in output.name):
-            raise FormatError(f"{output}: all conformations go to one file; name it, {written_suffixes()}")
+            raise FormatError(
+                f"{output}: all conformations are written to one file; give its name, {written_suffixes()}"
+            )
         if len(paths) > 1 and NAME not in names.pattern:
-            raise FormatError(f"{output}: is one file for {len(paths):,} structures; name a folder, or use {NAME}")
+            raise FormatError(f"{output}: is a single file for {len(paths):,} structures; give a folder, or use {NAME}")
         folder = output if is_folder else output.parent
         files = {path: names.name(path) for path in paths}
         _refuse(files, table, folder if NAME in names.pattern else None, [*paths, *inputs])
@@ -65,7 +67,7 @@ def refuse_files_of(command: str, targets: OutputTargets) -> None:
     for target, journal in _written_in(targets, f"{command}*.jsonl"):
         raise FormatError(
             f"{target.parent}: {target.name} there was written by `{command}` ({journal.name}) and would be "
-            "overwritten; name another folder"
+            "overwritten; choose another folder"
         )
 
 
@@ -108,11 +110,13 @@ def _refuse(files: dict[Path, Path], table: Path | None, new_folder: Path | None
     for path, target in files.items():
         other = seen.setdefault(target.absolute(), path)
         if other != path:
-            raise FormatError(f"{target}: would be written for {other} and for {path}; minimize one of them by itself")
+            raise FormatError(
+                f"{target}: would be written for both {other} and {path}; minimize one of them separately"
+            )
         _refuse_place(target, inputs, new_folder)
     if table is not None:
         if any(same_file(table, target) for target in files.values()):
-            raise FormatError(f"{table}: is written as a structure, too; give the table another name")
+            raise FormatError(f"{table}: is also written as a structure; give the table a different name")
         _refuse_place(table, inputs, new_folder)
 
 
@@ -122,4 +126,4 @@ def _refuse_place(path: Path, inputs: Sequence[Path], new_folder: Path | None) -
         return
     there = next(folder for folder in new_folder.absolute().parents if folder.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise FormatError(f"{path}: the folder {new_folder} cannot be made in {there}; name another output")
+        raise FormatError(f"{path}: the folder {new_folder} cannot be created in {there}; choose another output")

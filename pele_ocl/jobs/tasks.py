@@ -23,7 +23,7 @@ RESOURCE = "ocl"  # one per worker, so that only one task at a time runs on a de
 _UNDER_WAY = 32
 _MOST_UNDER_WAY = 2048  # for all workers, to limit the memory for tasks and results
 
-GONE = "the scheduler of the cluster is gone; start it again, and give the same command with `resume`"
+GONE = "the scheduler of the cluster is not running; start it again, and repeat the command with `resume`"
 
 
 class WorkersDiedError(InputError):
@@ -99,7 +99,7 @@ def _result(future: Future[Result]) -> Result:
     try:
         found: Result = future.result()
     except KilledWorker:
-        raise WorkersDiedError("every worker that took this task died of it") from None
+        raise WorkersDiedError("every worker that ran this task crashed") from None
     except (FutureCancelledError, CommClosedError, TimeoutError):
         raise InputError(GONE) from None
     return found

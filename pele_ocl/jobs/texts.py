@@ -222,8 +222,12 @@ def accuracy_lines(result: Approximate, way: str) -> list[str]:
         return []
     error, asked = result.error, accuracy_text(way, result.accuracy)
     if error is None:
-        return ["", f"{asked}; their error could not be measured, for which a device needs float64"]
-    missed = ", more than asked for: `precision='float64'` rounds less" if error.largest > result.accuracy else ""
+        return ["", f"{asked}; their error could not be measured, because this needs a device with float64"]
+    missed = (
+        ", more than requested: `precision='float64'` has smaller rounding errors"
+        if error.largest > result.accuracy
+        else ""
+    )
     return ["", f"{asked}; measured {error.largest:.1e} at most{missed}, {error.rms:.1e} rms", f"  ({error.about})"]
 
 

@@ -66,4 +66,4 @@ class WorkerStart(WorkerPlugin):
 def require_settled() -> None:
     """Raise InputError in a worker without a device."""
     if not _is_settled:
-        raise InputError("a worker has got no device; see its log, mend it and start it again")
+        raise InputError("a worker has no device; check its log, and start it again")

@@ -51,7 +51,7 @@ def connected(workers: int | None, scheduler: str | None, device: str | None) ->
         try:
             client = Client(**place, timeout=_PATIENCE)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
-            raise InputError(f"{scheduler}: no scheduler of Dask answers there ({error})") from None
+            raise InputError(f"{scheduler}: no Dask scheduler responds ({error})") from None
         with client:
             _register(client, WorkerStart(device, is_local=workers is not None))
             _require_resource(client)
@@ -111,8 +111,8 @@ def _begun(workers: int) -> LocalCluster:
         except RuntimeError:  # "Nanny failed to start."
             continue
     raise InputError(
-        f"workers died {_ATTEMPTS} times while they began; is there memory for {workers:,} of them? Each begins by "
-        'importing the script that asked for it: what the script runs must be below if __name__ == "__main__":'
+        f"workers crashed {_ATTEMPTS} times at startup; is there enough memory for {workers:,} of them? Each begins by "
+        'importing the script that asked for it: code to run must be below if __name__ == "__main__":'
     )
 
 
@@ -159,8 +159,9 @@ def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
     place: dict[str, object] = {"address": scheduler} if is_address else {"scheduler_file": scheduler}
     if not _address(scheduler).startswith("tls://"):
         note(
-            f"Note: {scheduler}: this scheduler asks nobody who they are; whoever reaches its port can run any program "
-            "as its user. Start it with certificates (dask scheduler --tls-cert), or where only you reach it"
+            f"Note: {scheduler}: this scheduler does not authenticate its clients; anyone who can connect to "
+            "its port can run "
+            "any program as its user. Start it with certificates (dask scheduler --tls-cert), or on a private network"
         )
     yield place
 

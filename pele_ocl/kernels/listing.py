@@ -50,7 +50,7 @@ class LadderKernel:
         alike = [each for each in builds if named.search(source_of(each.file))]
         for each in own + alike:
             return each
-        raise DeviceError(f"{device} does not build {self.file} for so few atoms; choose another with `device`")
+        raise DeviceError(f"{device} cannot compile {self.file} for so few atoms; choose another with `device`")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def plain_kernel(name: str, device: Device | str | int | None = None) -> str:
     text = needed(folded(Preprocessor.with_values(build.macros).resolve(source)), None)
     about, text = introductions[0], _introduced(text, introductions)
     case = ", ".join(f"{macro} {value}" for macro, value in sorted(build.macros.items()))
-    made = f"Made from cl/{build.file} by `pele-ocl kernel {name} --plain`, for {build.precision}: {case}."
+    made = f"Generated from cl/{build.file} by `pele-ocl kernel {name} --plain`, for {build.precision}: {case}."
     return _tidied(f"{about}//\n{_wrapped(made)}\n{text}")
 
 

@@ -94,7 +94,7 @@ def in_local_memory(
 
 
 FFT_VARIANTS: dict[str, Variant[Along]] = {
-    "fft_plain": Variant("potmap/ladder/fft_plain.cl", "fft_plain", "a launch a pass, in global memory", plain),
+    "fft_plain": Variant("potmap/ladder/fft_plain.cl", "fft_plain", "one launch per pass, in global memory", plain),
     "fft_shared": Variant(
         "potmap/ladder/fft_shared.cl", "fft_shared", "all passes of a line in local memory",
         partial(in_local_memory, "potmap/ladder/fft_shared.cl", "fft_shared", False, PLAIN_RADICES),

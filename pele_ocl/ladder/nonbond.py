@@ -227,7 +227,7 @@ def sort_keys(queue: Queue, keys: Buffer, n: int) -> None:
 
 
 def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int, role: Role) -> Segments:
-    """Make segments by sorting keys of atom and pair number."""
+    """Create segments by sorting keys of atom and pair number."""
     keys, offsets = queue.empty(n_pairs, np.uint64), queue.zeros(n_atoms + 1, np.int32)
     if n_pairs:
         make, find = (queue.kernel("nonbond/pair_index.cl", name) for name in ("make_keys", "find_offsets"))
@@ -241,7 +241,7 @@ def segments_by_sorting(queue: Queue, pairs: Buffer, n_pairs: int, n_atoms: int,
 
 NONBOND: dict[str, Rung[type[AnyPasses]]] = {
     "sequential": Rung(
-        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one loop over the list, compiled, on one CPU core",
+        "nonbond/ladder/sequential.cl", "nonbond_sequential", "one compiled loop over the list, on one CPU core",
         Sequential, cpu_only=True,
     ),
     "naive": Rung(
@@ -251,7 +251,7 @@ NONBOND: dict[str, Rung[type[AnyPasses]]] = {
         "nonbond/ladder/pairs.cl", "nonbond_pairs", "one work-item per pair, atomic compare-exchange", Atomic
     ),
     "atomic-native": Rung(
-        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's own atomic addition, where it has one",
+        "nonbond/ladder/pairs.cl", "nonbond_pairs", "the same with the device's native atomic addition, if available",
         AtomicNative, float_atomics=True,
     ),
     "bitonic": Rung(

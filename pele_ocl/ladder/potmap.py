@@ -36,7 +36,7 @@ def sequential(queue: Queue, problem: MapProblem) -> SlabMethod:
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         slice_ = queue.empty(slab.shape[0] * slab.shape[1])
-        atoms = queue.hold(problem.atoms4[first:last])
+        atoms = queue.upload_and_keep(problem.atoms4[first:last])
         queue.launch(kernel, (1,), (1,), dict(slab.arguments(last - first), atoms=atoms, slice=slice_))
 
     return SlabMethod((1, 1, 1), add)
@@ -68,7 +68,7 @@ def gather(queue: Queue, problem: MapProblem, group: tuple[int, int, int] = GROU
     kernel = _kernel(queue, problem, "gather")
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
-        atoms = queue.hold(problem.atoms4[first:last])
+        atoms = queue.upload_and_keep(problem.atoms4[first:last])
         queue.launch(kernel, slab.shape, group, dict(slab.arguments(last - first), atoms=atoms))
 
     return SlabMethod((1, 1, 1), add)
@@ -114,7 +114,7 @@ def rows(
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
         items = (slab.shape[0] // points, *slab.shape[1:])
         for start, end in _constant_chunks(queue, first, last):
-            atoms = queue.hold(problem.atoms4[start:end])
+            atoms = queue.upload_and_keep(problem.atoms4[start:end])
             queue.launch(kernel, items, group, dict(slab.arguments(end - start), atoms=atoms))
 
     return SlabMethod((points * group_x, group[1], 1) if grouped else (points, 1, 1), add)
@@ -122,7 +122,7 @@ def rows(
 
 POTMAP: dict[str, MapRung] = {
     "sequential": MapRung(
-        "potmap/ladder/sequential.cl", "potmap_sequential", "the loops over slices, atoms and points, on one CPU core",
+        "potmap/ladder/sequential.cl", "potmap_sequential", "loops over slices, atoms and points, on one CPU core",
         sequential, cpu_only=True,
     ),
     "scatter": MapRung(

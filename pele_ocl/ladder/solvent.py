@@ -108,15 +108,15 @@ class Outer(PlainRadii):
 
 SOLVENT: dict[str, Rung[Callable[..., SolventPasses]]] = {
     "sequential": Rung(
-        "solvent/ladder/sequential.cl", "born_radii_sequential", "the double loop, compiled, on one CPU core",
+        "solvent/ladder/sequential.cl", "born_radii_sequential", "the compiled double loop, on one CPU core",
         partial(PlainPasses, Sequential), cpu_only=True, sums=1,
     ),
     "inner": Rung(
-        "solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, a work-item for each j",
+        "solvent/ladder/inner.cl", "hct_row", "host loop over atoms i, one work-item per j",
         partial(PlainPasses, Inner),
     ),
     "outer": Rung(
-        "solvent/ladder/outer.cl", "born_radii_outer", "a work-item for each atom", partial(PlainPasses, Outer), sums=1,
+        "solvent/ladder/outer.cl", "born_radii_outer", "one work-item per atom", partial(PlainPasses, Outer), sums=1,
     ),
     **{name: Rung.of(variant) for name, variant in VARIANTS.items()},
 }  # fmt: skip

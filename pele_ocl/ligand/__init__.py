@@ -65,4 +65,6 @@ if not TYPE_CHECKING:  # names by module
         },
     )
 
-refuse_calls(__name__, "pele_ocl.parametrize gives a small molecule its parameters, pele_ocl.Ligand.read reads it")
+refuse_calls(
+    __name__, "pele_ocl.parametrize assigns parameters to a small molecule, and pele_ocl.Ligand.read reads one"
+)

@@ -43,7 +43,7 @@ _DATE = re.compile(rb"DATE = \d\d/\d\d/\d\d +\d\d:\d\d:\d\d")  # removed, so tha
 _SETS = {"gaff": "1", "gaff2": "2"}
 LOST = 0.01  # e, tolerance for the sum of charges to differ from the formal charge
 _INSTALL = (
-    "AmberTools' {program} is needed for the parameters of a small molecule, and is not on the PATH: "
+    "AmberTools' {program} is needed for parameters of small molecules, but is not on the PATH: "
     "conda install -c conda-forge ambertools; on Linux (x86-64) also pip install 'pele-ocl[ligands]'"
 )
 
@@ -56,7 +56,7 @@ def knows(forcefield: str) -> bool:
 def check(forcefield: str, charges: str) -> None:
     """Raise InputError for ABCG2 charges with GAFF."""
     if charges == "abcg2" and forcefield != "gaff2":
-        raise InputError("ABCG2 charges were made for GAFF2; choose forcefield='gaff2', or other charges")
+        raise InputError("ABCG2 charges were developed for GAFF2; choose forcefield='gaff2', or other charges")
 
 
 def atoms_of(ligand: Molecule, forcefield: str) -> Atoms:
@@ -142,7 +142,7 @@ def _gasteiger(molecule: Any, charge: int, source: str) -> Floats:
     partial.ComputeGasteigerCharges(molecule, nIter=12, throwOnParamFailure=False)
     found = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in molecule.GetAtoms()])
     if not np.isfinite(found).all():
-        raise ParameterError(f"{source}: Gasteiger's charges do not know all its atoms; choose charges='bcc'")
+        raise ParameterError(f"{source}: Gasteiger charges are not available for all its atoms; choose charges='bcc'")
     found = np.round(found, 6)
     found[np.argmax(np.abs(found))] += charge - found.sum()
     return found
@@ -161,8 +161,8 @@ def _refuse_guesses(path: Path, source: str) -> None:
     bad = [line for line in path.read_text().splitlines() if "ATTN" in line]
     if bad:
         raise ParameterError(
-            f"{source}: the force field has no parameters for {' '.join(bad[0].split()[0].split())}, "
-            f"nor like ones ({len(bad)} such terms); use another force field, or parameters of your own"
+            f"{source}: the force field has no parameters for {' '.join(bad[0].split()[0].split())} "
+            f"or similar terms ({len(bad)} terms); use another force field, or your own parameters"
         )
 
 
@@ -178,13 +178,13 @@ def run(name: str, words: list[str], folder: Path, source: str, until: float | N
             said, _ = process.communicate(timeout=left)
         except subprocess.TimeoutExpired:
             _kill(process)
-            raise ParameterError(f"{source}: {name} was given up at the limit of time") from None
+            raise ParameterError(f"{source}: {name} was stopped at the time limit") from None
         except BaseException:
             _kill(process)
             raise
     expected = {"antechamber": "out.mol2", "parmchk2": "out.frcmod", "tleap": "out.prmtop"}[name]
     if process.returncode or not (folder / expected).is_file():
-        raise ParameterError(f"{source}: {name} gives no parameters: {_reason(said, folder)}")
+        raise ParameterError(f"{source}: {name} failed: {_reason(said, folder)}")
 
 
 def environment() -> dict[str, str]:
@@ -212,4 +212,4 @@ def _reason(said: str, folder: Path) -> str:
     words = ("error", "fatal", "cannot", "could not", "fail", "odd")
     fatal = [after for line, after in pairwise(lines) if line.endswith("Fatal Error!") and after]
     told = fatal or [line for line in lines if any(word in line.lower() for word in words) and line.strip(" -!.")]
-    return (told or [line for line in lines if line] or ["it says nothing"])[0][:200]
+    return (told or [line for line in lines if line] or ["without a message"])[0][:200]

@@ -47,9 +47,7 @@ def held(path: Path, source: str, limit: float | None = None) -> Iterator[None]:
         lock = FileLock(path.parent / LOCKS / f"{path.stem}.lock")
         lock.acquire(timeout=-1 if limit is None else limit)
     except Timeout:
-        raise ParameterError(
-            f"{source}: was given up at the limit of time, while another process computes it"
-        ) from None
+        raise ParameterError(f"{source}: was stopped at the time limit while another process computed it") from None
     except (OSError, NotImplementedError):
         yield
         return

@@ -47,7 +47,9 @@ def template_of(text: str, source: InputFile | None = None) -> Mol:
     if found is None and code is not None:
         found = _component(code[1].upper(), source)
     if found is None:
-        raise InputError(f"the template {text!r} is neither a SMILES nor a code of the PDB's components, `ccd:BEN` say")
+        raise InputError(
+            f"the template {text!r} is neither a SMILES nor a code of the PDB's components, such as `ccd:BEN`"
+        )
     return without_hydrogens(chem, found)
 
 
@@ -65,7 +67,7 @@ def parsed_smiles(text: str) -> Mol | None:
 def without_hydrogens(chem: Any, molecule: Mol) -> Mol:
     """Remove all explicit hydrogens; their numbers remain as implicit hydrogens."""
     if not any(atom.GetAtomicNum() > 1 for atom in molecule.GetAtoms()):
-        raise InputError("the template has no atom but hydrogens")
+        raise InputError("the template contains only hydrogens")
     found: Mol = chem.RemoveAllHs(molecule)
     return found
 
@@ -141,8 +143,9 @@ def _component(code: str, source: InputFile | None) -> Mol | None:
         if found is not None:
             return found
     raise InputError(
-        f"the component {code} is not known here; give its SMILES, put the PDB's file {code}.cif into this folder, or "
-        f"name the PDB's components.cif by {COMPONENTS}"
+        f"the component {code} was not found; give its SMILES, put the PDB's file {code}.cif into this folder, "
+        "or set the "
+        f"path of the PDB's components.cif in {COMPONENTS}"
     )
 
 

@@ -65,7 +65,8 @@ class Pose:
             raise FormatError(self.fault or "has no atoms")
         if template is None and not self.smiles:
             raise InputError(
-                "has no bond orders: its remarks have no SMILES, as Meeko writes it; give the SMILES as `template`"
+                "has no bond orders, because its remarks contain no SMILES, as written by Meeko; give the "
+                "SMILES as `template`"
             )
         return self._by_remarks() if template is None else self._by_template(template)
 
@@ -73,13 +74,13 @@ class Pose:
         chem: Any = extra("rdkit.Chem", "a docked pose")
         found = parsed_smiles(self.smiles)
         if found is None:
-            raise FormatError(f"its remark's SMILES {self.smiles!r} is none that RDKit can read")
+            raise FormatError(f"its remark's SMILES {self.smiles!r} cannot be read by RDKit")
         if not self.serials:
             return self._by_template(without_hydrogens(chem, found))
         heavy = [atom.GetIdx() for atom in found.GetAtoms()]
         lacking = [k for k in heavy if self.serials.get(k) not in self.positions]
         if lacking:
-            raise FormatError(f"its remarks name no atom for the atom {lacking[0] + 1} of the SMILES {self.smiles}")
+            raise FormatError(f"its remarks contain no atom for the atom {lacking[0] + 1} of the SMILES {self.smiles}")
         for k in heavy:
             symbol = found.GetAtomWithIdx(k).GetSymbol()
             if self.elements[self.serials[k]] != symbol:

@@ -35,7 +35,7 @@ def knows(forcefield: str) -> bool:
 def check(forcefield: str, charges: str) -> None:
     """Raise InputError if the file is missing."""
     if not Path(forcefield).is_file():
-        raise InputError(f"{forcefield}: no such file; name the file of the molecule's parameters")
+        raise InputError(f"{forcefield}: no such file; give the file with the molecule's parameters")
 
 
 def version() -> str:
@@ -89,6 +89,7 @@ def _order(ligand: Molecule, theirs: Graph, source: str) -> Indices:
     if found is None:
         names = {k: str(name) for k, name in enumerate(ligand.labels.names)}
         raise ParameterError(
-            f"{source}: has the parameters of another molecule than {ligand.source}: {difference(ours, theirs, names)}"
+            f"{source}: contains the parameters of a molecule other than {ligand.source}: "
+            f"{difference(ours, theirs, names)}"
         )
     return found

@@ -40,7 +40,7 @@ def mol_of_mol2(block: str) -> Mol:
     names, partial = mol2_columns(file)
     charge = None if partial is None else sum(partial)
     found: Mol | None = chem.MolFromMol2Block(block, removeHs=False, sanitize=False)
-    lacks = "" if charge is not None else ", and it has no partial charges that tell the formal ones"
+    lacks = "" if charge is not None else ", and it has no partial charges from which to derive formal charges"
     wrong = f"RDKit cannot read it as Tripos' mol2{lacks}; {_AS_SDF}"
     if found is not None and found.GetNumAtoms():
         wrong = _contradiction(found, charge)
@@ -67,7 +67,7 @@ def _contradiction(molecule: Mol, charge: float | None) -> str:
     if charge is not None:
         if abs(charge - total) <= 0.5:
             return ""
-        return f"its partial charges add up to {charge:+.2f} e, and its types and bonds to {total:+d}; {_AS_SDF}"
+        return f"its partial charges add up to {charge:+.2f} e, but its types and bonds imply {total:+d}; {_AS_SDF}"
     for atom in atoms:
         kind = atom.GetProp("_TriposAtomType") if atom.HasProp("_TriposAtomType") else ""
         if kind in ("O.2", "N.2") and all(bond.GetBondTypeAsDouble() == 1 for bond in atom.GetBonds()):

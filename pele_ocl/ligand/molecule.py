@@ -512,7 +512,7 @@ def embedded(molecule: Mol, source: str) -> Mol:
         if all_chem.EmbedMolecule(whole, settings) < 0:
             settings.useRandomCoords = True
             if all_chem.EmbedMolecule(whole, settings) < 0:
-                raise InputError(f"{source}: RDKit finds no positions for it; give a file with positions")
+                raise InputError(f"{source}: RDKit cannot generate positions for it; give a file with positions")
         if all_chem.MMFFHasAllMoleculeParams(whole):
             all_chem.MMFFOptimizeMolecule(whole, maxIters=2000)
     return whole
@@ -630,7 +630,7 @@ def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
     """Yield the residues of all models of a structure that match a template."""
     if ways.template is None:
         raise InputError(
-            f"{file}: has no bond orders; give the molecule's SMILES, or its code among the PDB's components, as "
+            f"{file}: has no bond orders; give the molecule's SMILES, or the code of its PDB component, as "
             "`template`, or an SDF file"
         )
     template = template_of(ways.template, file)
@@ -656,7 +656,7 @@ def _of_residues(file: InputFile, ways: Ways) -> Iterator[_Found]:
             yield text, text, partial(_of_residue, template, structure, heavy, hydrogens, order)
     if not count:
         told = "; ".join(f"{name}: {why}" for name, why in list(nearest.items())[:3])
-        raise InputError(f"{file}: no residue is the molecule of the template" + (f": {told}" if told else ""))
+        raise InputError(f"{file}: no residue matches the molecule of the template" + (f": {told}" if told else ""))
 
 
 _READERS: dict[str, _Reader] = {
@@ -716,11 +716,7 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
     for i, j, kind in molecule.orders:
         pair = min(i, j), max(i, j)
         if kind not in kinds or pair in joined:
-            why = (
-                "is there twice"
-                if pair in joined
-                else f"is of the kind {quoted(kind)}, which is not an order of a bond"
-            )
+            why = "occurs twice" if pair in joined else f"has the type {quoted(kind)}, which is not a bond order"
             raise FormatError(f"the bond of its atoms {i + 1} and {j + 1} {why}")
         joined.add(pair)
         made.AddBond(i, j, kinds[kind])
@@ -743,7 +739,7 @@ def _mol_of(record: SdfRecord, _: Ways) -> Mol:
 def _refused(where: str, error: Exception) -> InputError:
     """Build the error for a molecule for which RDKit fails with an unexpected error."""
     return InputError(
-        f"{where}: RDKit makes no molecule of it: {_tidy(str(error)).partition(' Violation occurred')[0]}"
+        f"{where}: RDKit cannot convert it to a molecule: {_tidy(str(error)).partition(' Violation occurred')[0]}"
     )
 
 
@@ -774,14 +770,14 @@ def _of_record(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
             _check_lengths(molecule, source)
             molecule, notes = _protonated(molecule, ways.ph, source)
         elif molecule.HasProp(ADDED):
-            text = f"{source}: {molecule.GetProp(ADDED)} hydrogens were added, as its SMILES or template has them"
+            text = f"{source}: {molecule.GetProp(ADDED)} hydrogens were added according to its SMILES or template"
             notes = [Note(text, code="hydrogens_added")]
         lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: {lacking:,} hydrogens are missing; give the molecule with all of them and its formal "
-                "charges, or "
-                f"have them added, if these charges are right (`{ways.word}='add'`)"
+                "charges, or, "
+                f"if these charges are correct, add them (`{ways.word}='add'`)"
             )
         _check_graph(molecule, source)
         _check_lengths(molecule, source)
@@ -817,7 +813,7 @@ def _protonated(molecule: Mol, ph: float, source: str) -> tuple[Mol, list[str]]:
 def _check(molecule: Mol, source: str) -> None:
     """Raise InputError for molecules that general force fields do not support, and for drawings."""
     if not molecule.GetNumConformers():
-        raise InputError(f"{source}: has no positions; embed it: Ligand.from_smiles makes some")
+        raise InputError(f"{source}: has no positions; embed it: Ligand.from_smiles generates them")
     lacking = sum(atom.GetTotalNumHs() for atom in molecule.GetAtoms())
     if lacking:
         raise InputError(f"{source}: {lacking:,} hydrogens are missing; add them: Chem.AddHs(molecule, addCoords=True)")
@@ -874,7 +870,9 @@ def _check_lengths(molecule: Mol, source: str) -> None:
         length = float(np.linalg.norm(positions[i] - positions[j]))
         if not _SHORTEST * usual < length < _LONGEST * usual:
             flat = length > 0 and np.ptp(positions, axis=0).min() < 1e-3
-            what = "it is a drawing in two dimensions; give positions in three" if flat else "mend the positions"
+            what = (
+                "it is a two-dimensional drawing; give three-dimensional positions" if flat else "correct the positions"
+            )
             symbols = "-".join(molecule.GetAtomWithIdx(k).GetSymbol() for k in (i, j))
             far = f"{length:.2f}" if length < _MOST_WRITTEN else f"{length:.3g}"
             raise InputError(f"{source}: atoms {i + 1} and {j + 1} ({symbols}) are bonded at {far} A; {what}")

@@ -33,7 +33,7 @@ def knows(forcefield: str) -> bool:
 def check(forcefield: str, charges: str) -> None:
     """Raise InputError for charges that the toolkit does not support."""
     if charges not in CHARGES and charges not in REPLACED:
-        raise InputError(f"{forcefield} has charges {' and '.join(CHARGES)} here, not {charges!r}")
+        raise InputError(f"{forcefield} supports the charges {' and '.join(CHARGES)}, not {charges!r}")
 
 
 def version() -> str:
@@ -55,7 +55,7 @@ def topology_of(ligand: Molecule, forcefield: str, charges: str, limit: float | 
         system = field.create_openmm_system(molecule.to_topology(), charge_from_molecules=[molecule])
     except Exception as error:  # the toolkit raises many unrelated classes
         why = " ".join(str(error).split())[:300]
-        raise ParameterError(f"{ligand.source}: {forcefield} gives no parameters: {why}") from error
+        raise ParameterError(f"{ligand.source}: {forcefield} cannot assign parameters: {why}") from error
     atoms = from_openmm(_openmm_topology(ligand), system, ligand.positions / 10, _RADII)
     return prmtop_text(atoms, forcefield).encode()
 
@@ -77,7 +77,7 @@ def _toolkit() -> Any:
         return import_module("openff.toolkit")
     except ImportError:
         raise InputError(
-            "the force fields of OpenFF need its toolkit, which PyPI does not have: conda install -c conda-forge "
+            "the force fields of OpenFF need its toolkit, which is not on PyPI: conda install -c conda-forge "
             "openff-toolkit; or choose 'gaff2'"
         ) from None
 

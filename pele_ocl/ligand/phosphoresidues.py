@@ -51,7 +51,7 @@ def with_phosphoresidues(field: ForceField, structure: Structure) -> tuple[Force
     for name in wanted:
         templates[name], own = _template(name, structure)
         rows |= own
-    text = f"{' and '.join(wanted)}: parameters of {_SOURCE}, by tleap; GB radii follow from elements"
+    text = f"{' and '.join(wanted)}: parameters of {_SOURCE}, through tleap; GB radii are those of the elements"
     notes = (*structure.notes, Note(text, code="phosphoresidues"))
     added = replace(field, templates=Joined(templates, field.templates), radii={**field.radii, **rows})
     return added, replace(structure, notes=notes)
@@ -73,7 +73,7 @@ def _with_ff14sb(
     if not kept.is_file():
         cache.keep(kept, text.encode())
     if not kept.is_file():
-        raise InputError(f"{kept}: cannot be written; name another folder by {cache.VARIABLE}")
+        raise InputError(f"{kept}: cannot be written; choose another folder with {cache.VARIABLE}")
     sentence = f"{' and '.join(lacking)}: parameters of AMBER's phosaa14SB, of AmberTools' files"
     notes = (*structure.notes, Note(sentence, code="phosphoresidues"))
     added = replace(field, xml=replace(field.xml, files=(*field.xml.files, str(kept))))
@@ -88,8 +88,7 @@ def _template(name: str, structure: Structure) -> tuple[Template, ObcTable]:
     except InputError as error:
         first = int(np.flatnonzero(structure.labels.residue_names == name)[0])
         raise InputError(
-            f"{structure.where(first)}: the phosphorylated residue {name} has its parameters in AMBER's phosaa10; "
-            f"{error}"
+            f"{structure.where(first)}: the phosphorylated residue {name} needs parameters of AMBER's phosaa10; {error}"
         ) from None
     kept = cache.entry("phosphoresidue", name, _COMMANDS, version)
     try:

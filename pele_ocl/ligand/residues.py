@@ -27,8 +27,8 @@ from .settings import ADDED_HYDROGENS
 
 _SURELY = 1.4  # times the sum of two covalent radii: up to this length the ligand's bonds are accepted
 _WAY = (
-    "give the molecule as it is in the structure: a file of small molecules with all its hydrogens, whose atoms may "
-    "have any order and names"
+    "give the molecule as in the structure, in a file of small molecules with all hydrogens; order and names "
+    "of atoms do not matter"
 )
 
 
@@ -132,7 +132,7 @@ class LigandTemplates:
         for k, each in enumerate(given):
             if each.must_be_there and k not in found.used:
                 found._refuse_others(structure, ())
-                raise ParameterError(f"{structure.source}: has no residue that is the molecule of {each.source}")
+                raise ParameterError(f"{structure.source}: has no residue that matches the molecule of {each.source}")
         return found
 
     def assign(self, structure: Structure) -> Atoms:
@@ -198,8 +198,9 @@ class LigandTemplates:
         why = nearest.fit(labels, positions)[1]
         where = structure.where(int(structure.labels.residue_starts[left[0]]))
         raise ParameterError(
-            f"{where}: the force field has no template for the residue {labels.residue_names[0]}, and it is not the "
-            f"molecule of {nearest.source}: {why}; {_WAY}"
+            f"{where}: the force field has no template for the residue {labels.residue_names[0]}, and it does "
+            "not match "
+            f"the molecule of {nearest.source}: {why}; {_WAY}"
         )
 
 

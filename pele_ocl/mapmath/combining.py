@@ -62,7 +62,7 @@ def _overlap(maps: Sequence[Map]) -> Map:
         low, high = (grid.index(place[np.newaxis])[0] for place in (map_.grid.origin, map_.grid.last))
         start, end = np.maximum(start, np.ceil(low - SAME)), np.minimum(end, np.floor(high + SAME) + 1)
         if (start >= end).any():
-            raise InputError(f"map {k} has no part in common with the first, or with all others")
+            raise InputError(f"map {k} does not overlap with the first, or with all others")
     if not start.any() and (end == grid.shape).all():
         return maps[0]
     (i, j, k), (i_end, j_end, k_end) = start.astype(int), end.astype(int)
@@ -88,7 +88,7 @@ def _on_grid(map_: Map, grid: Grid, number: int, onto: bool) -> Floats:
     if not onto:
         raise InputError(
             f"map {number} is on another grid than the first: {_described(map_.grid)}, not {_described(grid)}; "
-            "`onto_first=True` takes it at the points of the first"
+            "`onto_first=True` interpolates it at the points of the first"
         )
     x, y, z = grid.axes()
     rows = np.stack(np.meshgrid(y, x, indexing="ij")[::-1], axis=-1).reshape(-1, 2)  # x runs fastest

@@ -130,14 +130,14 @@ def convert(
     if unit is not None:
         arguments.text("unit", unit)
     if temperature is not None:
-        arguments.number("temperature", temperature, "a number of K")
+        arguments.number("temperature", temperature, "a number in K")
     source = read_file(arguments.file_path(path))
     before = with_unit(source.path, read_map(source), from_unit)
     map_ = _in_unit(source.path, before, unit, temperature)
     map_ = map_ if output is None else as_written(output, map_, unit)
     others = read_extra_maps(source)
     if others and output is not None and not holds_several(output):
-        note(f"Note: {output}: contains one map; {', '.join(others)} of {source} go into .h5 files")
+        note(f"Note: {output}: contains one map; use .h5 to write {', '.join(others)} of {source}")
         others = {}
     extra = {name: _in_step(other, before, map_) for name, other in others.items()}
     found = MapResult(map_, (source,), extra, attributes=provenance(source, call), unit=unit)
@@ -355,7 +355,7 @@ def with_unit(source: Path, map_: Map, from_unit: str | None) -> Map:
         return map_
     arguments.choice("from_unit", from_unit, POTENTIAL_UNITS)
     if map_.unit not in ("", from_unit):
-        raise InputError(f"{source}: says that its unit is {map_.unit}, not {from_unit}; leave out `from_unit`")
+        raise InputError(f"{source}: states that its unit is {map_.unit}, not {from_unit}; leave out `from_unit`")
     found: Map = replace(map_, unit=from_unit)
     return found
 
@@ -365,9 +365,9 @@ def _in_unit(source: Path, map_: Map, unit: str | None, temperature: float | Non
     if temperature is not None and "kT/e" not in (map_.unit, unit):
         raise InputError(f'{source}: `temperature` belongs to the unit kT/e; leave it out, or give `unit="kT/e"`')
     if temperature not in (None, map_.temperature) and None not in (unit, map_.temperature) and unit != "kT/e":
-        raise InputError(f"{source}: says that its unit is {map_.full_unit}; leave out `temperature`")
+        raise InputError(f"{source}: states that its unit is {map_.full_unit}; leave out `temperature`")
     if unit is not None and not map_.unit:
-        raise InputError(f"{source}: does not say its unit; name it with `from_unit`")
+        raise InputError(f"{source}: does not state its unit; give it as `from_unit`")
     wanted = unit or map_.unit
     return map_.in_unit(wanted, temperature) if wanted in POTENTIAL_UNITS else map_
 
@@ -388,7 +388,10 @@ def _notes(maps: Sequence[Map], found: Map) -> list[str]:
     if found.grid.shape == first.shape:
         return []
     points, all_points = (" x ".join(map(str, grid.shape)) for grid in (found.grid, first))
-    return [f"the maps have {points} of the first one's {all_points} points in common; the result has these"]
+    return [
+        f"the maps have {points} of the {all_points} points of the first map in common; the result contains "
+        "these points"
+    ]
 
 
 def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list[Map | Path_]]:
@@ -399,7 +402,7 @@ def _parsed(terms: Sequence[Map | Path_], mean: bool) -> tuple[list[float], list
         word = "" if isinstance(term, Map) else str(term)
         if word in _SIGNS:
             if is_due:
-                raise KeywordError(f"{word} is in the place of a map; write A - B, or A + B + C")
+                raise KeywordError(f"{word} is not a map; write A - B, or A + B + C")
             sign, is_due = _SIGNS[word], True
             continue
         if not is_due and not mean:

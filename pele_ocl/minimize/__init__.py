@@ -189,7 +189,7 @@ def minimize(
         given = {"frames": frames, "topology": topology, "image": image}
         for name, value in given.items():
             if value is not None:
-                raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+                raise KeywordError(f"`{name}` applies to a trajectory; give one as `trajectory`")
     bounds = {name: words.pop(name) for name in BOUNDS if name in words}
     solvent, reads = described_by(minimize, words, model, reading, what, first)
     options: dict[str, Any] = {

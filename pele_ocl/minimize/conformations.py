@@ -204,7 +204,7 @@ class Minimizing:
         ]
 
     def _found(self, result: MinimizeResult, name: str, start: Floats) -> _Found:
-        """Make the record of a minimized conformation, with findings about its initial positions."""
+        """Create the record of a minimized conformation, with findings about its initial positions."""
         atoms, sha256 = self.conformations.atoms, self.conformations.sha256
         try:
             values = facts_of_model(result, atoms.moved(start), self.spec.strict, self.target)
@@ -286,7 +286,7 @@ class _Loaded:
 
 
 def _together(minimizing: Minimizing, records: Sequence[Record], seconds: float) -> Record:
-    """Make the record of the molecule, with an entry for each conformation."""
+    """Create the record of the molecule, with an entry for each conformation."""
     conformations, spec = minimizing.conformations, minimizing.spec
     kind: Kind = "model" if minimizing.frames is None else "frame"
     own = ({name: value for name, value in record.result.items() if name != "device"} for record in records)
@@ -350,7 +350,7 @@ def _require_first(records: Sequence[Record], conformations: Conformations, path
     """Raise FormatError unless the records of an earlier run belong to the first of these conformations."""
     wanted = [(name, conformations.sha256) for name in conformations.names[: len(records)]]
     if [(record.structure, record.sha256) for record in records] != wanted:
-        raise FormatError(f"{path}: is of other conformations; start again, without `resume=True`")
+        raise FormatError(f"{path}: belongs to other conformations; start again without `resume=True`")
 
 
 def _numbered(

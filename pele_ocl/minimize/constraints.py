@@ -34,7 +34,7 @@ def constraints_named(given: object, known: Sequence[str]) -> str:
     if isinstance(given, str) and given.lower() in known:
         return given.lower()
     if isinstance(given, str) and given in ("AllBonds", "HAngles"):
-        raise InputError(f"constraints are {given}; only bonds to hydrogen can be held: {known[0]!r}")
+        raise InputError(f"constraints are {given}; only bonds to hydrogen can be constrained: {known[0]!r}")
     choice("constraints", given, known)
     return str(given)
 
@@ -56,15 +56,13 @@ class BondConstraints:
 
     @classmethod
     def of(cls, atoms: Atoms, free: NDArray[np.bool_], kind: str) -> BondConstraints:
-        """Make the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
+        """Create the clusters of a molecule. free : (n,) atoms that move; kind : of KINDS
 
         Raises InputError for missing bonds, lengths or elements, and for hydrogens that cannot be in a cluster.
         """
         kind = constraints_named(kind, KINDS)
         if atoms.labels is None:
-            raise InputError(
-                "bonds to hydrogen follow from elements, which these atoms do not have; leave out constraints"
-            )
+            raise InputError("bonds to hydrogen need elements, which these atoms do not have; leave out constraints")
         bonds, lengths = _bonds_of(atoms, kind)
         is_hydrogen = elements_of(atoms.labels) == "H"
         ends = np.where(is_hydrogen[bonds[:, :1]], bonds[:, ::-1], bonds)  # the heavy atom first
@@ -162,7 +160,7 @@ def check_rigid(atoms: Atoms, free: NDArray[np.bool_], constraints: BondConstrai
     for i, j in atoms.rigid_pairs[free[atoms.rigid_pairs].any(axis=1)].tolist():
         if (i, j) not in held:
             raise InputError(
-                f"{atoms.describe(i)} and {atoms.describe(j)} are held by a constraint of the input and have no bond "
+                f"{atoms.describe(i)} and {atoms.describe(j)} are constrained in the input and have no bond "
                 "energy, so they would move apart; give a topology with flexible bonds (constraints=None and "
                 "rigidWater=False in OpenMM, define = -DFLEXIBLE in GROMACS), or freeze them"
             )
@@ -173,7 +171,7 @@ def _check_stuck(atoms: Atoms, heavy: Ints, hydrogens: Ints, free: NDArray[np.bo
     stuck = free[heavy] & ~free[hydrogens]
     if stuck.any():
         i, j = (atoms.describe(int(of[stuck][0])) for of in (hydrogens, heavy))
-        raise InputError(f"{i} is frozen and {j} is not, whose bond is held; freeze both or none")
+        raise InputError(f"{i} is frozen but {j} is not, and their bond is constrained; freeze both or none")
 
 
 def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:
@@ -183,8 +181,8 @@ def _bonds_of(atoms: Atoms, kind: str) -> tuple[Ints, Floats]:
         lengths = np.full(len(bonds), PRESENT)
     elif atoms.bonded is None:
         raise InputError(
-            "lengths of bonds are those of a force field, which these atoms do not have; use hbonds-present, which "
-            "keeps the present lengths"
+            "bond lengths need a force field, which these atoms do not have; use hbonds-present, which "
+            "keeps the current lengths"
         )
     else:
         bonds, lengths = atoms.bonded.bonds.atoms, atoms.bonded.bonds.parameters[:, 1]

@@ -93,7 +93,7 @@ class Driver:
         """Drop all seats, and make an empty store of `size` bytes for transferred structures."""
         self._by_key.clear()
         for queue in dict.fromkeys((self._queue, self._own_queue)):
-            queue.drop_staged()
+            queue.free_staging()
         self._stores = [] if self._rows is None else [self._rows]  # frees the former store first
         self._stores.append(Store(self._own_queue, size))
 
@@ -448,7 +448,7 @@ class Seats(Tables):
     @property
     def is_at_work(self) -> bool:
         """Return whether the states are still being computed, so that the host may prepare other structures."""
-        return self._seen is not None and not self._queue.has_come(self._seen)
+        return self._seen is not None and not self._queue.is_complete(self._seen)
 
     def leave(self, seats: Sequence[int], ended: Sequence[Job]) -> None:
         """Free seats, and evaluate structures at their final positions. ended : structures without another round"""

@@ -31,7 +31,7 @@ COUNTS = [StepState.ITERATIONS, StepState.EVALUATIONS]
 FREE = "free"  # buffer that marks the moving atoms
 
 LEAST_APART = 1e-4  # A; between closer atoms, rounding determines the direction of forces
-NONE_MOVES = "all atoms are frozen; leave some free to move"
+NONE_MOVES = "all atoms are frozen; leave some atoms free"
 
 # Bonds of noisy structures are first brought near their equilibrium lengths.
 OFF = 0.5  # A, deviation from the equilibrium length that does not occur in relaxed structures
@@ -188,7 +188,7 @@ class Recipe(Recorded):
         self, numbers: Sequence[int], given: Floats, free: Sequence[NDArray[np.bool_]] | None = None,
         encoded: NDArray[Any] | None = None, offsets: Floats | None = None, firsts: NDArray[np.uint64] | None = None,
     ) -> tuple[list[Job], dict[int, InputError]]:  # fmt: skip
-        """Make jobs for structures at positions (m, n, 3) A, and return reasons of failures.
+        """Create jobs for structures at positions (m, n, 3) A, and return reasons of failures.
 
         numbers : of the structures; free : (n,) moving atoms of each, by default those of the protocol
         encoded, offsets, firsts : for resident rows: `given` as on the device, offsets from positions on the device,
@@ -298,7 +298,7 @@ class Job:
         return bool(moved) and self.round + 1 < self.recipe.protocol.rounds
 
     def result_of(self, before: Outputs, after: Outputs, k: int) -> MinimizeResult:
-        """Make the result. before, after : outputs in which this structure has index k"""
+        """Create the result. before, after : outputs in which this structure has index k"""
         assert after.gradients is not None
         protocol, state, names = self.recipe.protocol, self.state, self.recipe.system.passes.contents.names
         gradient = protocol.along(after.gradients[k], self.final, self.free)

@@ -151,8 +151,8 @@ class Method(ABC):
             has_sums |= id(launch) in measuring
             if id(launch) in moving and not has_sums:
                 raise PeleError(
-                    f"{type(self).__name__}.step gives no self.measure() before {launch.kernel.name}, which decides "
-                    "from its sums; begin the list with it"
+                    f"{type(self).__name__}.step returns no self.measure() before {launch.kernel.name}, which "
+                    "needs its sums; begin the list with it"
                 )
         return launches
 
@@ -238,7 +238,7 @@ class Method(ABC):
 
     @property
     def blocks(self) -> Arguments:
-        """Return what Preconditioner of cl/minimize/measure.clh has."""
+        """Return the arguments of Preconditioner in cl/minimize/measure.clh."""
         if self._preconditioner is None:
             return {}
         n_blocks, order = self._preconditioner.n_blocks, self.queue.upload(self._preconditioner.order, np.int32)

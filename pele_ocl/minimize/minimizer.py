@@ -292,7 +292,7 @@ class Together:
         largest_first = sorted(numbers, key=lambda k: len(self._molecules[k]), reverse=True)
         with ExitStack() as stack:
             plain = Queue(device, precision, profile=False)
-            queue, own_queue = (stack.enter_context(plain.beside()) for _ in range(2))
+            queue, own_queue = (stack.enter_context(plain.independent_queue()) for _ in range(2))
             driver = Driver(queue, own_queue)
             driver.reset(most_bytes(device))
             stack.callback(driver.stop)
@@ -337,7 +337,7 @@ class Together:
             self._keep(k, batch.errors[0] if batch.errors else batch[0])
 
     def _minimizer(self, k: int) -> Minimizer:
-        """Make the minimizer of a molecule. Raises PeleError if it cannot be minimized."""
+        """Create the minimizer of a molecule. Raises PeleError if it cannot be minimized."""
         atoms = self._molecules[k]
         return Minimizer(atoms, **{**self._options, **({} if self._each is None else self._each(atoms))})
 

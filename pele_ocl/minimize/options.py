@@ -47,7 +47,7 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        number("tolerance", self.tolerance, "a number of kcal/mol/A, 0 or more", least=0)
+        number("tolerance", self.tolerance, "a number in kcal/mol/A, 0 or more", least=0)
         units = {"max_gradient": "kcal/mol/A", "energy_tolerance": "kcal/mol", "max_seconds": "seconds"}
         for name, unit in units.items():
             value = getattr(self, name)
@@ -57,7 +57,7 @@ class Stopping:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Stopping:
-        """Make criteria from options of a Minimizer; the tolerance may be text with a unit."""
+        """Create criteria from options of a Minimizer; the tolerance may be text with a unit."""
         given = {name: options[name] for name in BOUNDS if name in options}
         return cls(**{**given, "tolerance": tolerance_of(given.get("tolerance", cls.tolerance))})
 
@@ -124,7 +124,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise InputError for options of Minimizer that are unknown, or invalid for any molecule."""
     known = ("method", *BOUNDS, "constraints", "bond_repair", "rounds")
     if unknown := [name for name in options if name not in known]:
-        raise InputError(f"unknown option {unknown[0]} of minimization; there are {', '.join(known)}")
+        raise InputError(f"unknown option {unknown[0]} of minimization; the options are {', '.join(known)}")
     method_of(options.get("method", "lbfgs"), options.get("constraints"))
     Stopping.of(options)
     rounds_of(options.get("rounds", 1))

@@ -55,7 +55,7 @@ class Preconditioner:
 
     @classmethod
     def of(cls, passes: AnyPasses) -> Preconditioner:
-        """Make the springs and blocks of a molecule."""
+        """Create the springs and blocks of a molecule."""
         atoms, springs = passes.atoms, _springs(passes)
         order, n_blocks = block_order(atoms), blocks_of(len(atoms))
         slots = HALF * np.arange(n_blocks)[:, None] + np.arange(BLOCK)  # indices of their atoms in the order

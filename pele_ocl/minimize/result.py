@@ -235,7 +235,8 @@ class _Unloaded(MinimizeResult):
     def __getattr__(self, name: str) -> Any:
         if name == "gradient":
             raise InputError(
-                "the gradient was not kept; compute it by `pele_ocl.energy` of these atoms; `to_dataframe()` of all "
+                "the gradient was not stored; compute it with `pele_ocl.energy` for these atoms; "
+                "`to_dataframe()` of all "
                 "results is their table"
             )
         if name != "atoms" or "_load" not in vars(self):
@@ -245,7 +246,7 @@ class _Unloaded(MinimizeResult):
 
 
 def result_of_record(row: Row, load: Callable[[], Atoms], origin: Origin) -> MinimizeResult:
-    """Make a result from a successful record. load : reads its atoms"""
+    """Create a result from a successful record. load : reads its atoms"""
     before, after = (_terms_of(row[which]) for which in ("energy_before", "energy_after"))
     names = [of.name for of in fields(MinimizeResult) if of.name in row and of.name not in ("seconds", "error")]
     values = {name: row[name] for name in names} | {"energy_before": before, "energy_after": after}
@@ -253,7 +254,7 @@ def result_of_record(row: Row, load: Callable[[], Atoms], origin: Origin) -> Min
 
 
 def failed_result(reason: str, terms: Sequence[str], origin: Origin | None = None) -> MinimizeResult:
-    """Make the result of a failed structure, with NaN and no atoms. terms : names of the terms"""
+    """Create the result of a failed structure, with NaN and no atoms. terms : names of the terms"""
     nothing = Terms(tuple(terms), np.full(len(terms), np.nan))
     counts = dict.fromkeys(("iterations", "evaluations", "restored"), 0)
     numbers = dict.fromkeys(("rms_gradient", "largest_gradient", "rms_displacement", "seconds"), float("nan"))
@@ -487,7 +488,7 @@ class MinimizeBatch(Sequence[MinimizeResult], Reported):
 
 
 def table_of(records: Sequence[Record], whole: Record | None = None) -> Report:
-    """Make the table of records. whole : the common record, if they are conformations of one molecule"""
+    """Create the table of records. whole : the common record, if they are conformations of one molecule"""
     rows = [record.to_dict() for record in records]
     facts = settings_of_rows(rows if whole is None else [whole.to_dict()])
     return Report(f"Minima of {len(rows):,} structure{'' if len(rows) == 1 else 's'}", _columns(rows), facts)
@@ -533,7 +534,7 @@ def _figure(row: Row, name: str) -> float | None:
 
 
 def record_of_atoms(result: MinimizeResult) -> Record:
-    """Make the record of a result for Atoms."""
+    """Create the record of a result for Atoms."""
     origin = result.origin
     if origin is None or origin.content is None:
         values = {"n_atoms": len(result.atoms), "composition": composition_as_json(result.atoms), **result.numbers()}

@@ -109,9 +109,9 @@ class Run:
         return result
 
     def _several_atoms(self, molecules: Sequence[Atoms]) -> MinimizeBatch:
-        self._refuse_sharing("atoms are minimized in this process; give files")
+        self._refuse_sharing("atoms in memory are minimized in this process; give files")
         if self.are_many or self.resume:
-            raise KeywordError("`trajectory`, `models` and `resume` are about files; give paths in place of atoms")
+            raise KeywordError("`trajectory`, `models` and `resume` apply to files; give paths instead of atoms")
         self._require_written(molecules)
         batch = minimize_all(molecules, self.spec.each, self.errors, None, self.watch, self.spec.options)
         results = [
@@ -136,7 +136,7 @@ class Run:
     def _files(self, what: Any) -> MinimizeResult | MinimizeBatch:
         is_one = isinstance(what, str | PathLike)
         if not is_one and not isinstance(what, Sequence):
-            raise InputError(f"what to minimize is {described(what)}; expected Atoms, a path or a list of these")
+            raise InputError(f"the structure is {described(what)}; expected Atoms, a path or a list of these")
         paths = expanded([file_path(each) for each in ((what,) if is_one else what)])
         if self.errors == "raise":
             require_inputs(paths)
@@ -161,13 +161,11 @@ class Run:
         refuse_files_of("relax", targets)
         if self.shard is not None and self.are_many:
             raise KeywordError(
-                "`shard` takes structures that have files of their own; of frames give each job some by `frames`, and "
-                "a file of its own"
+                "`shard` needs structures in separate files; for frames, give each job a range as `frames` and a "
+                "separate output file"
             )
         if self.shard is not None and self.table is not None:
-            raise KeywordError(
-                "the table of shards is what `pele-ocl merge` makes of their journals; leave out `table`"
-            )
+            raise KeywordError("`pele-ocl merge` writes the table of shards from their journals; leave out `table`")
         return targets
 
     def _conformations(self, what: Path | Atoms, targets: OutputTargets | None) -> MinimizeBatch:
@@ -226,7 +224,7 @@ class Run:
         given = {"workers": self.place.workers, "scheduler": self.place.scheduler, "shard": self.shard}
         for name, value in given.items():
             if value is not None:
-                raise KeywordError(f"`{name}` shares the work on several structures, or on frames; {reason}")
+                raise KeywordError(f"`{name}` distributes several structures, or frames; {reason}")
 
 
 def described_by(
@@ -274,18 +272,18 @@ def tell(records: Sequence[Record], tolerance: float) -> None:
     restored = sum(bool(row["restored"]) for row in rows)
     if restored:
         note(
-            f"Note: {_counted(restored)} of {n} had noise all over, and bonds were restored before the first step; "
-            "`bond_repair=False` leaves them"
+            f"Note: {_counted(restored)} of {n} had many distorted bonds, which were restored before the first step; "
+            "`bond_repair=False` disables this"
         )
     tell_findings(records)
     stopped = Counter(row["stopped_by"] for row in rows)
     for reason, sentence in _LIMITS.items():
         if stopped[reason]:
-            note(f"Note: {_counted(stopped[reason])} of {n} {sentence} before the tolerance was met")
+            note(f"Note: {_counted(stopped[reason])} of {n} {sentence} before the tolerance was reached")
     rounding = max((row["rounding_gradient"] for row in rows if row["stopped_by"] in CONVERGED), default=0.0)
     if rounding > tolerance:
         note(
-            f"Note: positions in the file are rounded, which gives an rms gradient of about {rounding:.1g} {UNIT}/A; "
+            f"Note: positions in the file are rounded, which causes an rms gradient of about {rounding:.1g} {UNIT}/A; "
             ".cif, .rst7, .h5 and .nc files have more digits"
         )
 
@@ -326,7 +324,7 @@ def _files_read(spec: MinimizeSpec, frames: OpensFrames | None) -> list[Path]:
 
 
 def _loaded(record: Record, spec: MinimizeSpec) -> MinimizeResult:
-    """Make a result from a record; its atoms are read from file on demand."""
+    """Create a result from a record; its atoms are read from file on demand."""
     return result_of_record(record.result, _OfFile(record.structure, spec), Origin(None, record))
 
 

@@ -106,7 +106,7 @@ class DeviceList:
         return self.task.n_pairs
 
     def pipeline(self, most: int, explain: Explain) -> ListPipeline:
-        """Make an evaluator for up to `most` conformations at a time."""
+        """Create an evaluator for up to `most` conformations at a time."""
         from ..opencl.queue import Queue
 
         queue = Queue(self.device, self.precision)

@@ -47,8 +47,8 @@ def check_molecule(atoms: Atoms, pairs: Pairs, solvent: str) -> None:
         raise InputError(f"the pair list is for {pairs.n_atoms} atoms; there are {len(atoms)}")
     if len(own_lj_pairs(atoms)):
         raise InputError(
-            "pairs of these atoms have Lennard-Jones parameters of their own (NBFIX), which pair lists cannot hold; "
-            "energy computes them"
+            "pairs of these atoms have special Lennard-Jones parameters (NBFIX), which pair lists cannot "
+            "contain; use energy"
         )
     atoms.require_apart()
 
@@ -65,7 +65,7 @@ def one_a_conformation(name: str, given: ArrayLike, m: int, n: int) -> Floats:
     """Return a copy of positive numbers (n,) or (m, n). Raises InputError for anything else."""
     values = _numbers(given)
     if values.shape not in ((n,), (m, n)) or not _are_positive(values):
-        raise InputError(f"{name} must be positive numbers, ({n},) one an atom or ({m}, {n}) for each conformation")
+        raise InputError(f"{name} must be positive numbers, ({n},) one per atom or ({m}, {n}) for each conformation")
     return values
 
 
@@ -125,7 +125,8 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
             solvent = "vacuum"
         if not model.gb_model.is_pairwise:
             raise InputError(
-                f"the model {model.gb} is part of whole energies; pairs take obc2, Born radii and internal_dielectrics"
+                f"the model {model.gb} is only available for complete energies; use obc2 with Born radii and "
+                "internal_dielectrics"
             )
         atoms = atoms if is_among(solvent, ("vacuum",)) else model.choose_radii(atoms)
         check_molecule(atoms, pairs, solvent)
@@ -183,7 +184,7 @@ class Nonbond(Plan[NonbondResult, NonbondBatch]):
         return {"model": model, "solvent": solvent, "variable_dielectric": varies, **_origin_of(self.pairs)}
 
     def _over_pairs(self, atoms: Atoms, pairs: Pairs) -> Nonbond:
-        """Make the same plan for other positions and another list."""
+        """Create the same plan for other positions and another list."""
         return type(self)(atoms, **{**self._described(), "pairs": pairs})
 
     def evaluate(

@@ -134,7 +134,7 @@ def check_float32_span(span: float) -> None:
     """Raise InputError for a span, A, that is too large for float32."""
     if span > LARGEST_SPAN_FLOAT32:
         raise InputError(
-            f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 holds; "
+            f"the atoms span {span:,.0f} A, more than the {LARGEST_SPAN_FLOAT32:,.0f} A that float32 supports; "
             "use `precision='float64'`"
         )
 

@@ -103,11 +103,11 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
 
     @classmethod
     def of_plan(cls, result: NonbondResult | NonbondBatch) -> NonbondSpec:
-        """Make the job that corresponds to a result for Atoms."""
+        """Create the job that corresponds to a result for Atoms."""
         return cls(precision=result.precision, variant=result.variant, **result.how)
 
     def pairs_of(self, atoms: Atoms) -> Pairs:
-        """Make the pair list of atoms."""
+        """Create the pair list of atoms."""
         if isinstance(self.pairs, Path):
             return self._listed(atoms, self.pairs)
         if self.pairs == "all":
@@ -117,7 +117,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         return pairs_within(atoms, DEFAULT_CUTOFF if self.cutoff is None else self.cutoff, self.one_four)
 
     def plan(self, atoms: Atoms, pairs: Pairs, gradient: bool | None = None, first: Atoms | None = None) -> Nonbond:
-        """Make a plan. first : atoms whose residues determine dielectric constants, by default the same"""
+        """Create a plan. first : atoms whose residues determine dielectric constants, by default the same"""
         inside = internal_dielectrics(atoms if first is None else first) if self.variable_dielectric else None
         return having(Nonbond, self.variant)(
             atoms, pairs, solvent=self.solvent, gradient=self.gradient if gradient is None else gradient,
@@ -126,7 +126,7 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         )  # fmt: skip
 
     def plan_of_frames(self, atoms: Atoms) -> Nonbond:
-        """Make a plan for frames: with one list for all, or with a new list for each frame."""
+        """Create a plan for frames: with one list for all, or with a new list for each frame."""
         return self.plan(atoms, self.pairs_of(atoms), gradient=False)
 
     def words_of_frames(self) -> dict[str, object]:
@@ -268,12 +268,12 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         left_out = len(listed) - len(pairs)
         if left_out:
             up_to = "two" if self.one_four == "scale" else "three"
-            keep = "" if self.one_four == "scale" else "; `one_four='scale'` keeps those three bonds apart"
+            keep = "" if self.one_four == "scale" else "; `one_four='scale'` keeps pairs three bonds apart"
             what = f"{left_out:,} pair{'' if left_out == 1 else 's'}"
             note(f"Note: {path}: left out {what} of atoms up to {up_to} bonds apart{keep}")
         if pairs.one_four is not None and not pairs.one_four.any() and len(exclusions(atoms.bonds, len(atoms))[1]):
             note(
-                f"Note: {path}: contains none of the molecule's 1-4 pairs, so that `one_four='scale'` adds nothing; "
+                f"Note: {path}: contains none of the molecule's 1-4 pairs, so `one_four='scale'` has no effect; "
                 "write "
                 "the list with `one_four='scale'`"
             )
@@ -284,14 +284,14 @@ class NonbondSpec(EvaluationSpec[NonbondResult]):
         if not any(of.n_pairs for of in found.results if of is not None):
             note(f"Note: no pairs to compute; all energies are 0: {self._why_none()}")
         if not found.first.exact:
-            note(f"Warning: {found.first.variant} loses updates to races by design; do not trust its gradient")
+            note(f"Warning: {found.first.variant} loses updates because of races, by design; do not use its gradient")
 
     def _why_none(self) -> str:
         if isinstance(self.pairs, Path):
-            return f"{self.pairs} lists none that bonds do not exclude"
+            return f"{self.pairs} contains only pairs that are excluded because of bonds"
         reach = self.cutoff or DEFAULT_CUTOFF
         within = f" within {reach:g} A of each other" if self.pairs == "cutoff" else ""
-        return f"bonds exclude every pair of atoms{within}"
+        return f"every pair of atoms{within} is excluded because of bonds"
 
 
 def _rows(found: Evaluation[NonbondResult]) -> list[Model]:
@@ -306,12 +306,12 @@ def _pairs_lines(facts: Facts) -> list[str]:
     lacks = ", ".join(names[name] for name in facts["total_lacks"] if name in names)
     lines = [f"Exclusions    atoms one or two bonds apart; 1-4 pairs are {four}", f"Not in total  {lacks}"]
     up_to = "three" if facts["one_four"] == "exclude" else "two"
-    of_bonded = f"Not in GB     pairs up to {up_to} bonds apart, which are part of energies of molecules"
+    of_bonded = f"Not in GB     pairs up to {up_to} bonds apart, which complete energies include"
     return [*lines, of_bonded] if GB_OF_BONDED in facts["total_lacks"] else lines
 
 
 def recorded(result: NonbondResult | NonbondBatch) -> Evaluation[NonbondResult]:
-    """Make an evaluation from a result for Atoms, or from a batch."""
+    """Create an evaluation from a result for Atoms, or from a batch."""
     return NonbondSpec.of_plan(result).of_result(result)
 
 
@@ -361,9 +361,9 @@ def evaluated(
         return plan.evaluate(born_radii=born_radii, profile=True, progress=progress)
     for name, value in ("born_radii", born_radii), ("internal_dielectrics", internal_dielectrics):
         if value is not None:
-            raise KeywordError(f"`{name}` are of atoms; give Atoms, which pele_ocl.read makes of a file")
+            raise KeywordError(f"`{name}` need Atoms; use pele_ocl.read for files")
     if is_listed:
-        raise KeywordError("a list of pairs is of Atoms; give these, or the path of a list")
+        raise KeywordError("a pair list needs Atoms; give Atoms, or the path of a list")
     alone = {"models_all": models == "all", "write_pairs": write_pairs}
     if write_pairs is None:
         return door.evaluated(spec, atoms, alone=alone)
@@ -373,9 +373,9 @@ def evaluated(
 def _with_pairs(door: Door, spec: NonbondSpec, given: Given, target: Path, alone: Mapping[str, object]) -> Any:
     """Evaluate one structure, and write its pair list and the output: both files or neither."""
     if paths_of(given) is None:
-        raise KeywordError("`write_pairs` is for one structure, as each has a list of its own")
+        raise KeywordError("`write_pairs` is for one structure, because each has a separate list")
     if spec.models == "all":
-        raise KeywordError("`write_pairs` is for one model, as each has a list of its own; leave out `models='all'`")
+        raise KeywordError("`write_pairs` is for one model, because each has a separate list; leave out `models='all'`")
     require_pairs_suffix(target)
     result = replace(door, run=replace(door.run, output=None)).evaluated(spec, given, alone=alone)
     found = result.made

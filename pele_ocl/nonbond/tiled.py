@@ -52,7 +52,7 @@ class Entries:
 
 
 def entries_of(queue: Queue, task: PairListTask) -> Entries:
-    """Make the entries of each tile: find neighbours, count entries, sum their offsets, and write entries."""
+    """Create the entries of each tile: find neighbours, count entries, sum their offsets, and write entries."""
     width = queue.device.vector_width(queue.precision)
     layout = tile_constants(width)
     tile = layout["TILE"]

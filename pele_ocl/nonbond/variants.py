@@ -12,7 +12,7 @@ from .tiled import Tiled
 
 VARIANTS: dict[str, Variant[type[AnyPasses]]] = {
     "rows": Variant(
-        "nonbond/rows.cl", "nonbond_rows", "full rows, 32 work-items per atom, nothing scattered", Rows, choices=by_rule
+        "nonbond/rows.cl", "nonbond_rows", "full rows, 32 work-items per atom, no scattering", Rows, choices=by_rule
     ),
     "tiled": Variant(
         "nonbond/tiled.cl", "nonbond_tiled", "tiles of neighbours in vector lanes, each pair once; for CPUs", Tiled,

@@ -90,7 +90,7 @@ class CachedProgram:
             return None
         content = data[CHECKSUM_BYTES:]
         if not content or data[:CHECKSUM_BYTES] != self._checksum(content):
-            _note(f"hold a damaged entry, {self.name[:8]}..., which is replaced")
+            _note(f"contain a damaged entry, {self.name[:8]}..., which is replaced")
             return None
         told, _, binary = content.partition(b"\n")
         try:
@@ -242,7 +242,7 @@ def _program_of_rows(device: Device, file: str, name: str, options: list[str]) -
 def _require_kernel(file: str, name: str, names: Iterable[str]) -> None:
     """Raise KernelBuildError if a file has no kernel of this name."""
     if name not in names:
-        there = f"there are {', '.join(sorted(names))}" if names else "there is none"
+        there = f"there are {', '.join(sorted(names))}" if names else "it has none"
         raise KernelBuildError(f"{_shown(file)} has no kernel {name}; {there}")
 
 
@@ -298,8 +298,9 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     except cl.Error as error:
         if "unknown target CPU" in str(error):
             raise KernelBuildError(
-                f"the compiler of {device} does not know this processor; install another "
-                "runtime: pip install 'pele-ocl[intel]'; or set PELE_OCL_NAME_PROCESSOR=1, by which PoCL 3.0 compiles "
+                f"the compiler of {device} does not support this processor; install another "
+                "runtime: pip install 'pele-ocl[intel]'; or set PELE_OCL_NAME_PROCESSOR=1, which makes PoCL 3.0 "
+                "compile "
                 "for an older processor"
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
@@ -419,7 +420,8 @@ def expanded_source(file: str, read: Callable[[str], str], seen: set[str] | None
                 lines.append(f'#line {number + 1} "{file}"')
         elif not is_header(header[1]):
             raise KernelBuildError(
-                f"{_PATHS.get(file, file)}:{number}: {header[1]} is not a file of cl/, whose headers alone are included"
+                f"{_PATHS.get(file, file)}:{number}: {header[1]} is not a file of cl/; only headers of cl/ can "
+                "be included"
             )
         elif header[1] not in seen:
             lines += [expanded_source(header[1], read, seen), f'#line {number + 1} "{file}"']

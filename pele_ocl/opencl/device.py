@@ -48,7 +48,7 @@ _RUNTIMES = {
     ("linux", "x86-64"): "install one with: pip install 'pyopencl[pocl]'",
     ("linux", "ARM"): "install PoCL: apt-get install pocl-opencl-icd, or conda install -c conda-forge pyopencl pocl",
     ("win32", "x86-64"): (
-        "install the driver of your GPU's maker, which brings OpenCL, or Intel's runtime for CPUs with: "
+        "install the driver of your GPU's vendor, which includes OpenCL, or Intel's runtime for CPUs with: "
         "pip install 'pele-ocl[intel]'"
     ),
     ("win32", "ARM"): "install the OpenCL and OpenGL Compatibility Pack from the Microsoft Store",
@@ -65,7 +65,7 @@ def install_hint(system: str = sys.platform, machine: str = "") -> str:
     machine = (machine or platform.machine()).lower()
     family = "ARM" if machine.startswith(("arm", "aarch")) else "x86-64"
     known = machine in ("x86_64", "amd64", "arm64", "aarch64")
-    other = "install the OpenCL runtime of your processor's or GPU's maker, or PoCL (https://portablecl.org)"
+    other = "install the OpenCL runtime of your processor's or GPU's vendor, or PoCL (https://portablecl.org)"
     return _RUNTIMES.get((system, family), other) if known else other
 
 
@@ -103,10 +103,10 @@ class Device:
     buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
     cached : buffers kept for reuse, the oldest first; released if memory is short, like the next five
     tables : small buffers by content
-    spare_buffers : unused buffers; pools : of the queues of `Queue.beside` in use
+    spare_buffers : unused buffers; pools : of the queues of `Queue.independent_queue` in use
     staging : unused host arrays for large transfers; removed from the queue while in use
     results : host memory for large results, reused when they are deleted
-    spare : unused command queues of `Queue.beside`; further : all command queues created for it
+    spare : unused command queues of `Queue.independent_queue`; further : all command queues created for it
     forks : fork count of the process that created the device; forked processes cannot use it
     units : number of compute units to assume; None for the device's number
     ladder_group : work-group size of the thesis kernels; None for the sizes used in the thesis
@@ -160,8 +160,8 @@ class Device:
         """Raise DeviceError after a fork, because NVIDIA's runtime no longer works there."""
         if _forks != self.forks:
             raise DeviceError(
-                f"{self} was in use before this process was forked, and OpenCL does not survive a fork; start "
-                "processes with multiprocessing's method 'spawn', or use OpenCL in the forked processes alone"
+                f"{self} was in use before this process was forked, and OpenCL cannot be used after a fork; start "
+                "processes with multiprocessing's method 'spawn', or use OpenCL only in the forked processes"
             )
 
     @property
@@ -341,7 +341,8 @@ class Device:
         """Raise DeviceError if atomic addition is only possible by compare-and-exchange."""
         if not self.has_float_atomics(precision):
             raise DeviceError(
-                f"{self} has no atomic addition of {precision} numbers; choose `variant='atomic'`, which does without"
+                f"{self} has no atomic addition of {precision} numbers; choose `variant='atomic'`, which does "
+                "not need it"
             )
 
     def require_precision(self, precision: str) -> None:
@@ -396,8 +397,8 @@ class Device:
             gc.collect()  # frees plans in reference cycles
         held = self.held_bytes
         if held + total > memory or largest > buffer:
-            in_use = f", {held / 2**20:.0f} MiB of them in use" if held else ""
-            advice = "drop plans that are no longer needed, or choose" if held else "choose"
+            in_use = f", {held / 2**20:.0f} MiB of which are in use" if held else ""
+            advice = "delete plans that are no longer needed, or choose" if held else "choose"
             raise DeviceMemoryError(
                 f"this needs {total / 2**20:.0f} MiB on {self.name} (largest buffer {largest / 2**20:.0f} MiB), which "
                 f"has {memory / 2**20:.0f} MiB{in_use} (buffers up to {buffer / 2**20:.0f} MiB); {advice} a larger "
@@ -415,7 +416,7 @@ def refusal(device: Device, error: cl.Error) -> DeviceError:
     """Return the DeviceError for an OpenCL error."""
     if isinstance(error, cl.MemoryError):
         return DeviceMemoryError(f"{device} has not enough free memory for this; choose another device")
-    return DeviceError(f"{device} refuses the work ({error}); choose another device or variant")
+    return DeviceError(f"{device} reports an error ({error}); choose another device or variant")
 
 
 def is_of_a_run(error: DeviceError) -> bool:
@@ -451,7 +452,7 @@ def _warn_of(what: str, runtime: cl.Platform, error: cl.Error) -> None:
         name = "without a name"
     warnings.warn(
         f"an OpenCL {what} {name} is left out, because it answers {str(error).strip() or 'with an error'}; reinstall "
-        "it, or remove it to be rid of this note",
+        "it, or remove it to avoid this note",
         DeviceWarning,
         stacklevel=2,
     )
@@ -541,4 +542,4 @@ def get_cpu_device(preferred: Device) -> Device:
     for device in list_devices():
         if device.kind == "CPU":
             return device
-    raise DeviceError(f"this variant runs on a CPU device and there is none; {install_hint()}")
+    raise DeviceError(f"this variant needs a CPU device, and there is none; {install_hint()}")

@@ -121,7 +121,7 @@ class ParameterType:
             return f"{where} is an array on the device, not {value!r}"
         if self.kind is not None and value.dtype != self.kind and value.dtype != np.uint8:
             return f"{where} is an array of {of.type}, not of {value.dtype}"
-        return f"{where} is written, and the array is for reading alone"
+        return f"{where} is written, but the array is read-only"
 
 
 class Signature:

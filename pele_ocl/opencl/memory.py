@@ -46,9 +46,9 @@ class Buffer(cl.Buffer):
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
-    """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer."""
+    """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer, which keeps the memory in use."""
     part: Any = buffer.get_sub_region(first, size)
-    part.dtype, part.is_read_only = buffer.dtype, buffer.is_read_only
+    part.dtype, part.is_read_only, part.lease = buffer.dtype, buffer.is_read_only, buffer.lease
     found: Buffer = part
     return found
 

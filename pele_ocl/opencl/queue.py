@@ -83,7 +83,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
-        # The lock is held while the next two change or are read, for moments only.
+        # The lock is acquired to change or read the next two attributes.
         self._is_taken, self._lock = False, Lock()
         # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
         # whether its commands are complete; None if it does not wait for the device.
@@ -186,7 +186,7 @@ class Queue(Binder):
     held : buffers kept alive with the queue
     events : of the launches, in order; firsts : indices of first launches of kernels on the device
     steps : index of the first launch of each step, by name
-    posted : events of writes in progress; they are kept because releasing a pending event blocks the host
+    pending_writes : events of writes in progress; they are kept because releasing a pending event blocks the host
     """
 
     profile: bool = True
@@ -198,7 +198,7 @@ class Queue(Binder):
     firsts: set[int] = field(default_factory=set)
     steps: dict[str, int] = field(default_factory=dict)
     allocated: int = 0
-    posted: deque[Event] = field(default_factory=deque)
+    pending_writes: deque[Event] = field(default_factory=deque)
     # For copies of pieces: staging buffers, and launches by kernel and buffers.
     _staging: dict[str, Buffer] = field(default_factory=dict)
     _bound_pieces: dict[tuple[object, ...], BoundLaunch] = field(default_factory=dict)
@@ -225,7 +225,7 @@ class Queue(Binder):
         if array.size == 0 or self.device.kind == "CPU":
             return self.upload(array, array.dtype)
         buffer = self.empty(array.size, array.dtype)
-        self.post(buffer, array)
+        self.enqueue_write(buffer, array)
         return buffer
 
     def upload_each(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
@@ -332,7 +332,7 @@ class Queue(Binder):
             with self.device:
                 done = cl.enqueue_marker(self.command_queue)
                 self.command_queue.flush()
-            self.turns.wait(lambda: self.has_come(done))
+            self.turns.wait(lambda: self.is_complete(done))
         with self.device:
             cl.enqueue_copy(self.command_queue, array, buffer, src_offset=first * array.itemsize)
 
@@ -408,7 +408,7 @@ class Queue(Binder):
         except cl.Error as error:
             raise refusal(self.device, error) from error
 
-    def has_come(self, event: Event) -> bool:
+    def is_complete(self, event: Event) -> bool:
         """Return whether an event is complete or has failed; failed commands have a negative status."""
         with self.device:
             return bool(event.command_execution_status <= cl.command_execution_status.COMPLETE)
@@ -451,10 +451,10 @@ class Queue(Binder):
         if len(there) == 1 and widths[0] == there[0][1][0].nbytes:
             (begin, values), width = there[0], widths[0]
             if len(begin) == 1:
-                self.post(target, values.view(np.uint8), int(begin[0]))
+                self.enqueue_write(target, values.view(np.uint8), int(begin[0]))
                 return
             between = self._staged("values", values.nbytes)
-            self.post(between, values)
+            self.enqueue_write(between, values)
             starts = np.arange(len(begin), dtype=np.uint64) * np.uint64(width)
             self.move_pieces(between, target, starts, begin, np.full(len(begin), width))
             return
@@ -464,7 +464,7 @@ class Queue(Binder):
             rows = staged[first : first + len(begin) * width].reshape(len(begin), width)
             rows[:, : values[0].nbytes] = values.view(np.uint8).reshape(len(begin), -1)
         between = self._staged("values", staged.nbytes)
-        self.post(between, staged)
+        self.enqueue_write(between, staged)
         sizes = np.concatenate([np.full(len(begin), width) for (begin, _), width in zip(there, widths, strict=True)])
         starts = np.append(0, np.cumsum(sizes[:-1])).astype(np.uint64)
         self.move_pieces(between, target, starts, np.concatenate([begin for begin, _ in there]), sizes)
@@ -534,7 +534,7 @@ class Queue(Binder):
         places = np.empty((len(sizes), 3), np.uint64)
         places[:, 0], places[:, 1], places[:, 2] = begin // np.uint64(WORD), end // np.uint64(WORD), -(-sizes // WORD)
         there = self._staged("places", places.nbytes)
-        self.post(there, places)
+        self.enqueue_write(there, places)
         key = name, *map(id, buffers.values())
         if key not in self._bound_pieces:
             items = min(PIECE_GROUP, self.device.largest_group)
@@ -546,23 +546,25 @@ class Queue(Binder):
         for first in range(0, len(sizes), MOST_PIECES):
             self.launch_bound([bound], min(MOST_PIECES, len(sizes) - first), first=first)
 
-    def drop_staged(self) -> None:
+    def free_staging(self) -> None:
         """Free the staging buffers, and the launches that use them."""
         self._staging.clear()
         self._bound_pieces.clear()
 
-    def anew(self, profile: bool) -> Queue:
+    def new_queue(self, profile: bool) -> Queue:
         """Create another queue of the device. profile : whether to record times"""
         return Queue(self.device, self.precision, profile=profile)
 
     @contextmanager
-    def beside(self, turns: Turns | None = None) -> Iterator[Queue]:
+    def independent_queue(self, turns: Turns | None = None, *, reuses_memory: bool = False) -> Iterator[Queue]:
         """Provide a queue with a separate command queue; its commands can run concurrently with other queues.
 
-        Its buffers reuse memory, because NVIDIA's runtime takes long to map a new buffer, and waits for all kernels
-        before it frees one.
+        The queue does not record times.
 
-        The queue does not record times. turns : as in Queue
+        turns : as in Queue
+        reuses_memory : whether the memory of deleted buffers is reused for later ones, until the end of the block.
+            NVIDIA's runtime takes long to map a new buffer, and waits for all kernels before it frees one. No other
+            queue may use the buffers, because its commands could still run when the memory is reused
         """
         spare = self.device.spare
         try:
@@ -571,15 +573,17 @@ class Queue(Binder):
             with self.device:
                 own = cl.CommandQueue(self.device.context)
             self.device.further.append(own)
-        pool = BufferPool()
-        self.device.pools.append(pool)
+        pool = BufferPool() if reuses_memory else None
+        if pool is not None:
+            self.device.pools.append(pool)
         try:
             yield Queue(self.device, self.precision, profile=False, own_command_queue=own, pool=pool, turns=turns)
         finally:
-            self.device.pools.remove(pool)
+            if pool is not None:
+                self.device.pools.remove(pool)
             spare.append(own)
 
-    def hold(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
+    def upload_and_keep(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Buffer:
         """Upload values to a buffer that is kept alive with this queue; only this queue may use it.
 
         Releasing a buffer earlier would block the host, because NVIDIA's runtime waits for all kernels before it frees
@@ -588,11 +592,11 @@ class Queue(Binder):
         self.held.append(self.upload(values, dtype))
         return self.held[-1]
 
-    def post(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
+    def enqueue_write(self, buffer: Buffer, values: NDArray[Any], first: int = 0) -> None:
         """Start writing an array to a buffer, at value `first`; the array must not be modified afterwards."""
-        while self.posted and self.has_come(self.posted[0]):
-            self.posted.popleft()
-        self.posted.append(self.start_write(buffer, values, first))
+        while self.pending_writes and self.is_complete(self.pending_writes[0]):
+            self.pending_writes.popleft()
+        self.pending_writes.append(self.start_write(buffer, values, first))
 
     def kernel(self, file: str, name: str, width: int = 1, **defines: int) -> Kernel:
         """Build a kernel in the queue's precision."""
@@ -667,7 +671,7 @@ class Queue(Binder):
         if self.turns is not None:
             self.turns.offer(self.submit)
 
-    def through(
+    def write_launch_read(
         self, source: Buffer, values: NDArray[Any], launches: Sequence[BoundLaunch], target: Buffer, array: NDArray[Any]
     ) -> Sequence[Event]:
         """Write values, launch one conformation per row of values, and read an array, without waiting.

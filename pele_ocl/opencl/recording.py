@@ -164,10 +164,10 @@ class Recorder(Binder):
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         begin = first * values.itemsize
         if piece.values is None:
-            raise InputError("the buffer is scratch memory of each structure; upload values that are to be written")
+            raise InputError("the buffer is scratch memory of each structure; upload values that will be overwritten")
         if begin + data.nbytes > piece.size or values.dtype != piece.dtype:
             raise InputError(
-                f"{values.size:,} values of {values.dtype} from number {first:,} on do not fit a buffer of "
+                f"{values.size:,} values of {values.dtype} from index {first:,} on do not fit a buffer of "
                 f"{piece.size // piece.dtype.itemsize:,} of {piece.dtype}"
             )
         region = self.shared if piece.is_shared else self.own
@@ -223,7 +223,7 @@ class Recorder(Binder):
 
     def _piece(self, piece: BufferPiece) -> BufferPiece:
         region = "shared" if piece.is_shared else "own"
-        assert region not in self.__dict__, "an array is made after its region was laid out"
+        assert region not in self.__dict__, "an array was created after the layout of its region was fixed"
         piece.store = self.store
         self.pieces.append(piece)
         return piece

@@ -356,8 +356,8 @@ def _give_pocl_a_folder() -> None:
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
         os.environ["POCL_CACHE_DIR"] = temporary
         warnings.warn(
-            f"PoCL cannot keep compiled kernels in {folder} ("
-            + ("there is no HOME" if is_shared else f"no permission, or less than {LEAST_FREE_BYTES >> 20} MiB free")
+            f"PoCL cannot store compiled kernels in {folder} ("
+            + ("HOME is not set" if is_shared else f"no permission, or less than {LEAST_FREE_BYTES >> 20} MiB free")
             + "), so they are rebuilt in every run",
             CacheWarning,
             stacklevel=2,

@@ -10,8 +10,10 @@ from ..potential_model import LAWS, PotentialModel
 
 POISSON_BOLTZMANN = "Poisson-Boltzmann potential"  # beginning of the titles of these maps
 NOT_POISSON_BOLTZMANN = (
-    "It is not a solution of the Poisson-Boltzmann equation, where the molecule's inside has a lower permittivity than "
-    "the solvent and keeps the salt out: compare it with maps that were made in the same way, not with those of APBS."
+    "It is not a solution of the Poisson-Boltzmann equation, in which the inside of the molecule has a lower "
+    "permittivity "
+    "than the solvent and excludes the salt: compare it only with maps computed in the same way, not with those "
+    "of APBS."
 )
 
 
@@ -27,8 +29,8 @@ def about_model(model: PotentialModel) -> str:
     elif model.dielectric == 1:
         medium = "in vacuum"
     else:
-        medium = f"in a uniform medium of relative permittivity {model.dielectric:g}, inside the molecule as outside"
-    salt = f", screened as by a salt with a Debye length of {1 / model.kappa:.1f} Å" if model.kappa else ""
+        medium = f"in a uniform medium of relative permittivity {model.dielectric:g}, inside and outside the molecule"
+    salt = f", screened by salt with a Debye length of {1 / model.kappa:.1f} Å" if model.kappa else ""
     cutoff = f", of charges within {model.cutoff:g} Å" if model.cutoff else ""
     return f"The map is the Coulomb potential of the atoms' charges {medium}{salt}{cutoff}. {NOT_POISSON_BOLTZMANN}"
 
@@ -56,10 +58,10 @@ def about_file(name: str, title: str) -> str:
     if POISSON_BOLTZMANN in title:
         return (
             f"The map was read from {name}{says}: it is a solution of the Poisson-Boltzmann equation by pele-ocl. Its "
-            "permittivities, salt and radii are in the report of the run that made it."
+            "permittivities, salt and radii are listed in the report of the run that computed it."
         )
     return (
-        f"The map was read from {name}{says}. What its values mean is the matter of the program that made it: APBS "
+        f"The map was read from {name}{says}. The meaning of its values depends on the program that wrote it: APBS "
         "solves the Poisson-Boltzmann equation, as pele-ocl does where the title says so; its other maps "
         "sum the Coulomb potential of charges in a uniform medium, which is not a solution of that equation."
     )

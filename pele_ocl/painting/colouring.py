@@ -86,7 +86,9 @@ def by_map(surface: Surface, map_: Map, end: float | None = None) -> Colouring:
     """
     values = sample(map_, surface.vertices + PROBE * surface.normals, "nan")
     if np.isnan(values).all():
-        raise InputError("the map does not reach the molecule's surface; give the structure that the map was made for")
+        raise InputError(
+            "the map does not reach the molecule's surface; give the structure for which the map was computed"
+        )
     return Colouring(values, end or _round_end(values), map_.full_unit, quantity_of(map_), outside=PROBE)
 
 
@@ -122,7 +124,7 @@ def by_residues(
     of_atom = np.repeat(of_residue, np.diff([*atoms.labels.residue_starts, len(atoms)]))
     at_surface = of_atom[surface.nearest]
     if np.isnan(at_surface).all():
-        raise InputError("no residue with a value reaches the surface; give values of others, too")
+        raise InputError("no residue with a value is at the surface; also give values for other residues")
     return Colouring(at_surface, end or _round_end(of_residue), unit, "residue value", RED_TO_BLUE[::-1])
 
 

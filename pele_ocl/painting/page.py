@@ -88,16 +88,16 @@ def _facts(atoms: Atoms, surface: Surface, colouring: Colouring, map_: Map | Non
     of = f" of the {colouring.quantity} {colouring.place}" if colouring.place else ""
     facts = [
         f"{len(atoms):,} atoms",
-        f"solvent-excluded surface of {surface.area:,.0f} Å², probe {surface.probe:.3g} Å, by steps of "
+        f"solvent-excluded surface of {surface.area:,.0f} Å², probe {surface.probe:.3g} Å, in steps of "
         f"{surface.spacing:.2g} Å",
         f"colours from -{colouring.end:g} to {colouring.end:g} {_line(colouring.unit)}".rstrip() + of,
     ]
     if map_ is not None:
         stride = _stride(map_)
-        every = f", of which the page has one of {stride} along each axis" if stride > 1 else ""
+        every = f", of which the page contains one in {stride} along each axis" if stride > 1 else ""
         facts.append(f"map of {' x '.join(map(str, map_.grid.shape))} points{every}")
     if colouring.beyond:
-        facts.append(f"{colouring.beyond:.1%} of the surface is beyond the colours")
+        facts.append(f"{colouring.beyond:.1%} of the surface is beyond the colour range")
     if colouring.missing:
         facts.append(f"grey: {colouring.missing:.0%} of the surface has no value")
     return "; ".join(facts) + "."

@@ -87,7 +87,7 @@ def _sentences(about: str, colouring: Colouring) -> list[str]:
     where = f"{colouring.place[:1].upper()}{colouring.place[1:]}" if colouring.place else "On the surface"
     spans = f"{where}, values range from {_number(values.min())} to {_number(values.max())} {colouring.unit}".rstrip()
     missing = f"; grey: no value, {colouring.missing:.0%} of the surface" if colouring.missing else ""
-    beyond = f"; {colouring.beyond:.1%} of the surface is beyond the colours" if colouring.beyond else ""
+    beyond = f"; {colouring.beyond:.1%} of the surface is beyond the colour range" if colouring.beyond else ""
     return textwrap.wrap(_line(f"{spans}{beyond}{missing}. {about}"), _LETTERS)
 
 

@@ -37,7 +37,7 @@ def read_residue_values(path: str | PathLike[str]) -> ResidueValues:
     source = read_file(path)
     rows = list(_rows(source))
     if any(row and row[0].lower().startswith(_DECOMPOSITION) for _, row in rows[:5]):
-        return ResidueValues(_values(source, _deltas(source, rows)), "kcal/mol", "share in the binding energy")
+        return ResidueValues(_values(source, _deltas(source, rows)), "kcal/mol", "contribution to the binding energy")
     kept = [(n, row) for n, row in rows if any(row) and not row[0].startswith("#")]
     if not kept or len(kept[0][1]) != 2 or kept[0][1][0].lower() != "residue":
         at = kept[0][0] if kept else 1
@@ -85,7 +85,7 @@ def _values(source: InputFile, rows: Iterator[_Row]) -> dict[str, float]:
         if not math.isfinite(value):
             raise FormatError(f"{source}:{n}: the value {text!r} of {name} is not a finite number")
         if name in found:
-            raise FormatError(f"{source}:{n}: {name} has a value already")
+            raise FormatError(f"{source}:{n}: {name} already has a value")
         found[name] = value
     if not found:
         raise FormatError(f"{source}: contains no values of residues")

@@ -87,8 +87,8 @@ def scene_files(
     fitting = [each for known in of.maps for each in maps if map_suffix(each) == known]
     if not fitting:
         raise FormatError(
-            f"a scene for {of.name} needs a map file that it reads: name one that ends in {' or '.join(of.maps)} as "
-            "`output`"
+            f"a scene for {of.name} needs a map in a format that it reads: "
+            f"give `output` with the suffix {' or '.join(of.maps)}"
         )
     map_ = fitting[0]
     stem = map_.name[: -len(map_suffix(map_) or "")]
@@ -165,8 +165,9 @@ def _relative(path: str | PathLike[str], folder: Path) -> str:
     relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
     if _OTHER.search(relative):
         raise FormatError(
-            f"{path}: a scene cannot name this file, as programs obey some characters of names; rename it and its "
-            "folders to letters a to z, digits, blanks and _ . + -"
+            f"{path}: a scene cannot contain this file name, because programs interpret some characters; use "
+            "only the letters "
+            "a to z, digits, blanks and _ . + - in its name and folders"
         )
     return relative
 
@@ -194,7 +195,7 @@ def _pymol(scene: Scene) -> list[str]:
 def _chimerax(scene: Scene) -> list[str]:
     end = f"{scene.end:g}"
     return [
-        f"# {scene.title}. Written by pele-ocl; open it in ChimeraX, which closes what is open.",
+        f"# {scene.title}. Written by pele-ocl; open it in ChimeraX, which closes other models.",
         "close",
         f'open "{scene.structure}"',
         f'open "{scene.map_}"',
@@ -202,7 +203,7 @@ def _chimerax(scene: Scene) -> list[str]:
         f"surface #1 probeRadius {PROBE:g}",
         f"color electrostatic #1 map #2 palette red:white:blue range -{end},{end} offset {PROBE:g}",
         f"key red:-{end} white:0 blue:{end}",
-        f'2dlabels text "{scene.quantity}, {scene.unit or "no unit given"}" xpos 0.55 ypos 0.13 size 16',
+        f'2dlabels text "{scene.quantity}, {scene.unit or "unit not given"}" xpos 0.55 ypos 0.13 size 16',
         "view",
     ]
 
@@ -210,7 +211,7 @@ def _chimerax(scene: Scene) -> list[str]:
 def _vmd(scene: Scene) -> list[str]:
     return [
         f"# {scene.title}. Written by pele-ocl; open it as `vmd -e FILE`.",
-        f"# VMD takes the values on the surface itself, not {PROBE:g} A outside as pages and the other programs do.",
+        f"# VMD uses the values on the surface itself, not {PROBE:g} A outside, as pages and the other programs do.",
         "set here [file dirname [file normalize [info script]]]",
         f"mol new [file join $here {{{scene.structure}}}] waitfor all",
         f"mol addfile [file join $here {{{scene.map_}}}] waitfor all",

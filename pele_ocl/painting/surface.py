@@ -183,7 +183,7 @@ def molecular_surface(atoms: Atoms, most: int = 150_000) -> Surface:
     Raises InputError if there are no atoms.
     """
     if not len(atoms):
-        raise InputError("without atoms there is no surface")
+        raise InputError("there are no atoms, so there is no surface")
     radii = element_radii(atoms)
     spacing = max(FINEST, (_VERTICES * len(atoms) ** (2 / 3) / most) ** 0.5)
     while True:

@@ -43,7 +43,7 @@ def internal_dielectrics(atoms: Atoms) -> Floats:
     labels = atoms.labels
     if labels is None:
         raise InputError(
-            "the dielectric constants of VDGBNP go by residue and atom names, which these atoms do not have"
+            "the dielectric constants of VDGBNP need residue and atom names, which these atoms do not have"
         )
     names, residues = labels.names.tolist(), labels.residue_names.tolist()
     starts = labels.residue_starts.tolist()

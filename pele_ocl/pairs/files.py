@@ -36,7 +36,7 @@ def names_to_store(labels: Labels) -> NDArray[np.bytes_]:
 
 
 def labels_from(stored: NDArray[Any], file: InputFile) -> Labels:
-    """Make labels from names stored in a file. Raises FormatError if they are invalid."""
+    """Create labels from names stored in a file. Raises FormatError if they are invalid."""
     try:
         rows = [bytes(text).decode().split(_BETWEEN) for text in np.asarray(stored).ravel().tolist()]
         chains, residues, numbers, codes, names = (list(column) for column in zip(*rows, strict=True))
@@ -211,7 +211,7 @@ def read_pairs(
     if labels is not None:
         arguments.instance("labels", labels, Labels, "Labels")
     if not isinstance(base, int | np.integer) or base not in (0, 1):
-        raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the number 0 or 1")
+        raise InputError(f"base is {arguments.described(base)}; the first atom of a file has the index 0 or 1")
     read = _READERS[require_pairs_suffix(path)]
     file = read_file(path, LARGE_BYTES)
     columns, lines = read(file)
@@ -230,9 +230,7 @@ def read_pairs(
         and "n_atoms" in columns
         and not {"atoms", "atoms_sha256"} & set(columns)
     ):
-        notes.append(
-            f"{file}: does not name its atoms, which are taken in its order; a list that is written again does"
-        )
+        notes.append(f"{file}: has no atom names, so its order is used; lists written by this version contain names")
     stored = columns.pop("n_atoms", np.array(n_atoms))
     if not np.array_equal(stored, n_atoms):
         raise FormatError(f"{file}: was written for {stored} atoms, not for these {n_atoms}; write the list again")
@@ -245,8 +243,8 @@ def read_pairs(
         raise FormatError(f"{file}: {error}".replace(f"{file}: {file}: ", f"{file}: ")) from None
     if labels is not None and digest is not None and str(digest) != digest_of(labels):
         raise FormatError(
-            f"{file}: was written for atoms of other names or in another order; write the list again, or as .h5 "
-            "or .npz, whose atoms are found by name"
+            f"{file}: was written for atoms with other names or in another order; write the list again, or use .h5 "
+            "or .npz, whose atoms are matched by name"
         )
     if notes is not None and lines is not None and announced is None and len(first) and min(first.min(), second.min()):
         notes.append(f"{file}: has no pair of the first atom, whose index is {base} here")

@@ -168,7 +168,7 @@ def find_fault(
         i, j = int(first[k]), int(second[k])
         stranger = j if 0 <= i < n_atoms else i
         range_ = f"the atoms are {base} to {n_atoms - 1 + base}" if n_atoms else "there are no atoms"
-        return Fault(k, f"the pair of {named(i)} and {named(j)} names no atom with {stranger + base}; {range_}")
+        return Fault(k, f"the pair of {named(i)} and {named(j)} has no atom with the index {stranger + base}; {range_}")
     same = first == second
     if same.any():
         k = int(np.argmax(same))
@@ -216,7 +216,7 @@ def unchecked(
     *,
     rule: Callable[[Atoms], PairList] | None = None,
 ) -> PairList:
-    """Make a PairList from valid arrays, without copying or checking them."""
+    """Create a PairList from valid arrays, without copying or checking them."""
     pairs = object.__new__(PairList)
     object.__setattr__(pairs, "n_atoms", n_atoms)
     object.__setattr__(pairs, "rule", rule)
@@ -249,9 +249,9 @@ def whole_numbers(name: str, values: ArrayLike) -> Codes:
 def require_most(most: int) -> int:
     """Return a number of pairs per piece. Raises InputError unless it is a positive integer."""
     if not isinstance(most, int | np.integer):
-        raise InputError(f"pieces are of {arguments.described(most)} pairs; expected a whole number")
+        raise InputError(f"the size of pieces is {arguments.described(most)}; expected a whole number")
     if most < 1:
-        raise InputError(f"pieces of {most} pairs were asked for; expected at least 1")
+        raise InputError(f"the size of pieces is {most}; expected at least 1")
     return most
 
 

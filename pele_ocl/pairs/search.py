@@ -101,7 +101,7 @@ def require_cutoff(name: str, cutoff: float) -> float:
 def bonded_left_out(
     atoms: Atoms, codes: Codes, one_four: OneFour, rule: Callable[[Atoms], PairList] | None = None
 ) -> PairList:
-    """Make a list from sorted, unique codes, without pairs excluded by bonds. rule : of the PairList"""
+    """Create a list from sorted, unique codes, without pairs excluded by bonds. rule : of the PairList"""
     excluded, scaled = _excluded(atoms, one_four)
     kept = np.ones(len(codes), np.bool_)
     kept[_indices_of(codes, excluded)] = False
@@ -162,9 +162,8 @@ def _excluded(atoms: Atoms, one_four: OneFour) -> tuple[Ints, Ints]:
     if atoms.bonded is not None:
         if one_four == "scale" and not has_scaled_pairs(atoms):
             raise InputError(
-                "the 1-4 pairs of these atoms have parameters of their own, which are not scaled ones; exclude them, "
-                "or "
-                "compute `energy`"
+                "the 1-4 pairs of these atoms have special parameters instead of scaled ones; "
+                "exclude them, or use `energy`"
             )
         bonded, far = atoms.bonded.excluded, atoms.bonded.one_four.atoms
     else:

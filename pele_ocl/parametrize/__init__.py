@@ -82,13 +82,13 @@ def parametrize(
     target = Target.of(output, formats)
     items = items_of(what, hydrogens, ph, template)
     if not items:
-        raise InputError("no molecule was given; give files of molecules, or a SMILES")
+        raise InputError("no molecule is given; give files of molecules, or a SMILES")
     if target.is_file and len(items) > 1:
         raise InputError(
-            f"{output}: one file has room for one molecule, and there are {len(items):,}; name a folder"
+            f"{output}: a single file contains one molecule, but there are {len(items):,}; give a folder"
         )  # fmt: skip
     if resume and (output is None or target.is_file):
-        raise KeywordError("`resume` continues a run that writes to a folder; name it as `output`")
+        raise KeywordError("`resume` continues a run that writes to a folder; give it as `output`")
     if table is not None:
         require_table_suffix(file_path(table, "table"))
     spec = ParametrizeSpec(

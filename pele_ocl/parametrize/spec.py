@@ -54,7 +54,8 @@ class ParametrizeSpec(Spec[MoleculeItem]):
         is_folder = self.target.path and not self.target.is_file
         if self._receptor is not None and not (is_folder and {"pdb", "amber"} & set(self.target.formats)):
             raise InputError(
-                "`receptor` goes into complexes in a folder; name that as `output`, with 'pdb' or 'amber' in `formats`"
+                "`receptor` is written in complexes to a folder; give it as `output`, with 'pdb' or 'amber' in "
+                "`formats`"
             )
         if self.target.path and not self.target.is_file:
             require_folder(self.target.path)

@@ -57,10 +57,10 @@ class Target:
         is_file = path.suffix.lower() in SUFFIXES and not path.is_dir() and not str(output).endswith("/")
         if path.suffix and not is_file and not path.is_dir() and not str(output).endswith("/"):
             raise FormatError(
-                f"{output}: files of a molecule with parameters end in {', '.join(SUFFIXES)}; or name a folder"
+                f"{output}: files of a molecule with parameters end in {', '.join(SUFFIXES)}; or give a folder"
             )
         if is_file and chosen:
-            raise InputError("`formats` are of a folder; leave them out, or name a folder as `output`")
+            raise InputError("`formats` apply to a folder; leave them out, or give a folder as `output`")
         return cls(str(output), is_file, chosen or FORMATS)
 
     def files(self, name: str, residue: str) -> tuple[Path, ...]:

@@ -69,7 +69,7 @@ __all__ = [
 Path_ = str | PathLike[str]
 _END = 5.0  # kT/e, end of the colour scale of scenes
 _COARSE = 0.02  # error of the grid, as a fraction of the energy, above which a note recommends a smaller spacing
-_NO_SALT = "Note: the map is of the molecule without salt; `view` shows potentials with `ionic_strength=0.15`"
+_NO_SALT = "Note: the map was computed without salt; `view` shows potentials with `ionic_strength=0.15`"
 _MODEL_FIELDS = {  # fields of PBModel by keyword of `pb`
     "solute_dielectric": "solute_dielectric", "solvent_dielectric": "solvent_dielectric", "temperature": "temperature",
     "dielectric_surface": "surface", "probe": "probe", "density": "density", "window": "window", "charges": "charges",
@@ -114,7 +114,7 @@ def pb(
         each a PBIon or its charge, e, concentration, mol/L, and radius, A. A path instead of the model is the output:
         `pb(what, "map.dx")`
     like : "apbs" for its defaults: surface "smol", charges "spl2" and boundary "sdh", unless others are given. The
-        energy of solvation is then the difference of two solutions
+        solvation energy is then the difference of two solutions
     grids, spacing, padding, radii, reaction, solver, tolerance, max_iterations, given, device : as in PoissonBoltzmann
     wide : whether to take boundary values from a coarser grid, as in PoissonBoltzmann. By default this is done only for
         the map, in a second solution when the map is first accessed, so that energies do not depend on whether a map is
@@ -153,11 +153,11 @@ def pb(
 
         return run_apbs(read_file(what), device, show, progress)
     strength = 0.0 if ionic_strength is None else ionic_strength
-    arguments.number("ionic_strength", strength, "a number of mol/L, 0 to 20")
+    arguments.number("ionic_strength", strength, "a number in mol/L, 0 to 20")
     if output is not None:
         require_map_suffix(arguments.file_path(output, "output"))
     if pqr is not None and arguments.file_path(pqr, "pqr").suffix.lower() != ".pqr":
-        raise FormatError(f"{pqr}: `pqr` writes .pqr files; name it so")
+        raise FormatError(f"{pqr}: the suffix of `pqr` must be .pqr")
     programs = (scene,) if isinstance(scene, str) else arguments.texts("scene", scene)
     path = None if isinstance(what, Atoms) else arguments.file_path(what)
     maps = [] if output is None else [arguments.file_path(output)]
@@ -167,11 +167,11 @@ def pb(
     if like is not None:
         arguments.choice("like", like, ("apbs",))
         if extrapolate or shifts:
-            raise KeywordError('`extrapolate` and `shifts` belong to energies without `like="apbs"`')
+            raise KeywordError('`extrapolate` and `shifts` apply only without `like="apbs"`')
     if model is None:
         model = _model_of(like, nonlinear, strength, ion, constants)
     elif like is not None or nonlinear or strength or len(ion) or constants:
-        raise KeywordError("choose one of `model` and the names of its constants")
+        raise KeywordError("choose one of `model` and its constants as keywords")
     if isinstance(radii, str) and not isinstance(what, Atoms) and reading is None:
         read, radii = {**read, "radii": radii}, None
     with heard_notes() as heard:
@@ -267,7 +267,7 @@ def _refuse_for_apbs(keywords: dict[str, Any]) -> None:
     ]  # fmt: skip
     if given:
         names = ", ".join(f"`{name}`" for name in given)
-        raise KeywordError(f"an input file of APBS says all of it; leave out {names}")
+        raise KeywordError(f"an input file of APBS contains all settings; leave out {names}")
 
 
 def _in_the_solute(plan: PoissonBoltzmann, result: PBResult) -> PoissonBoltzmann:

@@ -243,7 +243,10 @@ class _Reader:
             kind = self._next("the format of a molecule")[1].lower()
             path = self._next("the file of a molecule")[1]
             if kind != "pqr":
-                self._fail(line, f"molecules are read as `mol pqr`, not `mol {kind}`; write a PQR file, by pdb2pqr say")
+                self._fail(
+                    line,
+                    f"molecules are read as `mol pqr`, not `mol {kind}`; write a PQR file, for example with pdb2pqr",
+                )
             self._paths.append(Path(path))
 
     def _read_map_files(self, line: int, kind: str) -> None:
@@ -276,7 +279,7 @@ class _Reader:
         """Skip section APOLAR."""
         while self._next("END of APOLAR")[1].lower() != "end":
             pass
-        self._notes.append(f"line {line}: APOLAR is left out: this program has no apolar terms of APBS")
+        self._notes.append(f"line {line}: APOLAR is left out: apolar terms of APBS are not supported")
 
     def _print(self, line: int) -> None:
         """Read section PRINT."""
@@ -342,7 +345,7 @@ class _Reader:
             else:
                 found[names[place]] = self._number(line, "ion", word)
         if len(found) < 3:
-            self._fail(line, "an ion has charge, conc and radius, each once")
+            self._fail(line, "an ion needs charge, conc and radius, each once")
         return self._checked(line, lambda: PBIon(found["charge"], found["conc"], found["radius"]))
 
     def _written(self, line: int) -> ApbsWrite:
@@ -363,7 +366,7 @@ class _Reader:
         except ValueError:
             number = np.nan
         if not np.isfinite(number):
-            self._fail(line, f"{text!r} is not a number, as {keyword} needs it")
+            self._fail(line, f"{text!r} is not a number, which {keyword} needs")
         return number
 
     def _checked(self, line: int, make: Callable[[], T]) -> T:
@@ -404,7 +407,7 @@ class _Reader:
         if block.solver == "mg-dummy" and any(each.quantity in NEED_POTENTIAL for each in block.writes):
             self._fail(block.line, f"ELEC {block.name} is mg-dummy, which has no potential to write")
         if surface.startswith("spl") and any(each.quantity == "edens" for each in block.writes):
-            self._fail(block.line, f"write edens goes with srfm mol and smol here, not with {surface}; leave it out")
+            self._fail(block.line, f"write edens is supported with srfm mol and smol, not with {surface}; leave it out")
         molecule = self._molecule_of(*values["mol"])
         probe = self._one(values, "srad", 1.4)
         # Other surfaces do not use these values, which are 0 in some files.
@@ -427,10 +430,12 @@ class _Reader:
         if before is not None and (before.molecule, before.model) != (molecule, model):
             self._fail(
                 values["bcfl"][0], f"bcfl focus continues ELEC {before.name}, whose molecule, equation or constants "
-                f"differ from those of ELEC {block.name}; give both the same"
+                f"differ from those of ELEC {block.name}; use the same in both"
             )  # fmt: skip
         if before is not None and (before.map_files or map_files):
-            self._fail(values["bcfl"][0], "usemap does not go with bcfl focus; use mg-auto, which focuses by itself")
+            self._fail(
+                values["bcfl"][0], "usemap cannot be combined with bcfl focus; use mg-auto, which focuses automatically"
+            )
         return ApbsCalculation(
             block.name, molecule, model, grids, self._tolerance(values, notes), solves,
             energy not in ("no", "0"), energy in ("comps", "2"), tuple(block.writes), tuple(notes), given, map_files,
@@ -448,9 +453,12 @@ class _Reader:
         """Return the outermost boundary condition of the calculation that bcfl focus continues."""
         line = block.values["bcfl"][0]
         if block.solver != "mg-manual":
-            self._fail(line, "bcfl focus belongs to mg-manual; mg-auto focuses by itself, so give it sdh, mdh or zero")
+            self._fail(
+                line,
+                "bcfl focus can only be used with mg-manual; mg-auto focuses automatically, so use sdh, mdh or zero",
+            )
         if before is None or not before.solves:
-            self._fail(line, "bcfl focus needs a calculation before it, with a potential, whose grid holds its own")
+            self._fail(line, "bcfl focus needs a previous calculation with a potential whose grid encloses this one")
         return before.model.boundary
 
     def _choice(self, values: Mapping[str, tuple[int, list[str]]], key: str, able: Sequence[str], why: str) -> str:
@@ -502,7 +510,7 @@ class _Reader:
         shape = lowered_shape(wanted)
         if shape != wanted:
             was, now = (" ".join(map(str, each)) for each in (wanted, shape))
-            notes.append(f"dime {was} became {now}, as APBS lowers it for its multigrid")
+            notes.append(f"dime {was} was reduced to {now}, as in APBS for its multigrid")
 
         def placed() -> tuple[Grid, ...]:
             if block.solver in ("mg-auto", "mg-para"):
@@ -527,7 +535,7 @@ class _Reader:
             self._fail(values["etol"][0], f"etol is {etol:g}; expected a number between 0 and 1")
         if not TIGHTEST <= etol <= LOOSEST:
             taken = min(max(etol, TIGHTEST), LOOSEST)
-            notes.append(f"etol {etol:g} became {taken:g}")
+            notes.append(f"etol {etol:g} was changed to {taken:g}")
             return taken
         return etol
 
@@ -535,12 +543,12 @@ class _Reader:
         """Parse a PRINT statement: `elecEnergy 1 - 2 + name`."""
         if not words or words[0].lower() not in ("elecenergy", "energy"):
             what = words[0] if words else "nothing"
-            self._fail(line, f"`print {what}` is not supported; elecEnergy is printed alone")
+            self._fail(line, f"`print {what}` is not supported; only elecEnergy is printed")
         names, terms, sign = [block.name for block in self._blocks], [], 1
         for place, word in enumerate(words[1:]):
             if place % 2:
                 if word not in ("+", "-"):
-                    self._fail(line, f"{word!r} is in place of + or - in PRINT")
+                    self._fail(line, f"{word!r} instead of + or - in PRINT")
                 sign = 1 if word == "+" else -1
                 continue
             if word in names:
@@ -550,8 +558,8 @@ class _Reader:
             else:
                 self._fail(line, f"unknown calculation {word!r}")
             if self._blocks[index].solver == "mg-dummy":
-                self._fail(line, f"PRINT takes ELEC {names[index]}, which is mg-dummy and has no energy")
+                self._fail(line, f"PRINT refers to ELEC {names[index]}, which is mg-dummy and has no energy")
             terms.append((sign, index))
         if not terms or len(words) % 2:
-            self._fail(line, "PRINT needs calculations with + or - between them")
+            self._fail(line, "PRINT needs calculations separated by + or -")
         return ApbsPrint(tuple(terms))

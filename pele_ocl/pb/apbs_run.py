@@ -159,8 +159,8 @@ def _calculate(
                 print_line(_of_parts(level.parts, result.model.kj_per_kt))
             if level.atoms_off:
                 note(
-                    f"Note: {source}: ELEC {calculation.name}: {level.atoms_off:,} atoms are off a grid, "
-                    "and have no charge on it"
+                    f"Note: {source}: ELEC {calculation.name}: {level.atoms_off:,} atoms are outside of a "
+                    "grid, so it lacks their charges"
                 )
     else:
         _print_level(plan.grids[-1], print_line)

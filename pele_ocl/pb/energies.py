@@ -64,7 +64,8 @@ def pressure(model: PBModel, grid: Grid, potential: Floats, accesses: Floats) ->
         if exponents.size and not exponents.max() <= LARGEST_EXPONENT:
             raise StoppedError(
                 f"the potential is {abs(exponents.max() / ion.charge):.0f} kT/e where ions of charge {ion.charge:g} "
-                "can be, which the nonlinear equation cannot have; check charges, radii and dielectric constants"
+                "are allowed, which is impossible in the nonlinear equation; check charges, radii and "
+                "dielectric constants"
             )
         factor = 0.5 * model.screening / model.ionic_strength * ion.concentration
         total += float((accesses[reached] * factor * np.expm1(exponents)).sum())

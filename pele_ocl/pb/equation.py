@@ -262,10 +262,10 @@ def stopped(solver: str, done: Convergence, reached: float, tolerance: float, ro
     """Return the error for a solver that did not converge."""
     if not math.isfinite(reached):
         return StoppedError(
-            f"the solver {solver} came to numbers that are not finite after {done.iterations:,} iterations: the "
+            f"the solver {solver} diverged to numbers that are not finite after {done.iterations:,} iterations: the "
             "potential is too large; check charges, radii and dielectric constants", row
         )  # fmt: skip
     return StoppedError(
         f"the solver {solver} stopped after {done.iterations:,} iterations with a relative residual of {reached:.1e}, "
-        f"and {tolerance:.1e} is wanted; choose a larger tolerance, more iterations or the solver mgcg", row
+        f"but {tolerance:.1e} is required; choose a larger tolerance, more iterations or the solver mgcg", row
     )  # fmt: skip

@@ -67,7 +67,7 @@ class PoissonBoltzmann(Settled):
     radii : (n,) A of the atoms' spheres; by default atoms.gb_radii, the fifth column of a PQR file. Or the name of a
         set of `Atoms.with_radii`, such as "pdb2pqr-parse"
     reaction : True for only the reaction field of the solvent, without the charges' own potential. One solution gives
-        the energy of solvation from a medium with the solute's dielectric. False for the complete potential, as in
+        the solvation energy from a medium with the solute's dielectric. False for the complete potential, as in
         APBS. Energies then contain self energies on the grid, and only differences on the same grid are meaningful
     solver : key of SOLVERS
     tolerance : relative norm of the residual at which the solver stops, computed in float64
@@ -100,14 +100,16 @@ class PoissonBoltzmann(Settled):
         self.atoms = atoms
         self.reaction = arguments.flag("reaction", reaction)
         arguments.choice("solver", solver, tuple(SOLVERS))
-        arguments.number("spacing", spacing, "a number of A, 0.01 to 100", least=0.01, most=100)
-        arguments.number("padding", padding, "a number of A, 1 to 10,000", least=1, most=1e4)
+        arguments.number("spacing", spacing, "a number in A, 0.01 to 100", least=0.01, most=100)
+        arguments.number("padding", padding, "a number in A, 1 to 10,000", least=1, most=1e4)
         self.solver, self.tolerance = solver, arguments.number(
             "tolerance", tolerance, "a number, 1e-14 to 0.1", least=1e-14, most=0.1
         )  # fmt: skip
         self.given = arguments.instance("given", PBMaps() if given is None else given, PBMaps, "PBMaps")
         if reaction and not self.given.is_empty:
-            raise InputError("given maps need reaction=False: the reaction potential is computed of the atoms' surface")
+            raise InputError(
+                "maps need reaction=False, because the reaction potential is computed from the atoms' surface"
+            )
         self.max_iterations = arguments.whole_number("max_iterations", max_iterations, least=1)
         self.grids = self._chosen(grids, spacing, padding)
         self._around: tuple[Grid, ...] = ()  # coarser grid for boundary values
@@ -157,7 +159,7 @@ class PoissonBoltzmann(Settled):
         arguments.whole_number("shifts", shifts, most=MOST_SHIFTS)
         arguments.whole_number("seed", seed)
         if arguments.flag("parts", parts) and self.reaction:
-            raise InputError("a reaction energy has no parts of its own; ask for them with reaction=False")
+            raise InputError("a reaction energy has no parts; request them with reaction=False")
         arguments.callback("progress", progress)
         tell = progress or (lambda share: None)
         moved = self.atoms.positions if positions is None else arguments.positions_of(positions)
@@ -309,7 +311,10 @@ class PoissonBoltzmann(Settled):
         turns = Turns()  # without them, a thread that launches continuously blocks others through Python's global lock
 
         with ExitStack() as stack:
-            queues = deque(stack.enter_context(launching.queue.beside(turns)) for _ in range(n_threads))
+            queues = deque(
+                stack.enter_context(launching.queue.independent_queue(turns, reuses_memory=True))
+                for _ in range(n_threads)
+            )
 
             def in_own_queue(part: slice) -> list[tuple[Solution, dict[str, float]]]:
                 with turns:
@@ -528,7 +533,7 @@ def _coarser(grids: tuple[Grid, ...], factor: int) -> tuple[Grid, ...]:
             points = " x ".join(map(str, grid.shape))
             raise InputError(
                 f"the error of a grid of {points} points cannot be measured with {factor} times the spacing; give "
-                f"numbers of points that are a multiple of {factor} and one more, or grid_error=False"
+                f"numbers of points that are a multiple of {factor} plus one, or grid_error=False"
             )
     return tuple(
         Grid(grid.origin, grid.spacing * factor, [(n - 1) // factor + 1 for n in grid.shape]) for grid in grids

@@ -36,8 +36,8 @@ def require_room(problem: PBProblem) -> None:
             (solute.axes + reach).max(axis=1) > grid.last
         ).any():
             raise InputError(
-                "a grid does not hold the whole molecule with a probe and a step around it, as reaction potentials "
-                "need; give a larger grid, or reaction=False"
+                "a grid does not enclose the molecule with a margin of a probe and a step, which reaction potentials "
+                "need; use a larger grid, or reaction=False"
             )
 
 

@@ -95,7 +95,7 @@ class PBErrors:
 class PBResult(Framed):
     """Energy and potential of a molecule in salt water.
 
-    energy : kcal/mol; energy of the reaction field, which is the energy of solvation; if `reaction` is False, energy of
+    energy : kcal/mol; energy of the reaction field, which is the solvation energy; if `reaction` is False, energy of
         all charges, including self energies
     energy_kt : kT; energy_kj : kJ/mol, as printed by APBS
     reaction : whether the charges' own potential is excluded
@@ -158,8 +158,8 @@ class PBResult(Framed):
         salt = f"{model.ionic_strength:g} mol/L salt" if model.has_salt else "no salt"
         by = f"dielectrics {model.solute_dielectric:g} and {model.solvent_dielectric:g}, {salt}, {self.solver}"
         if self.alone is not None:
-            return f"PBResult({len(self.atoms):,} atoms, energy of solvation {self.solvation:.3f} kcal/mol, {by})"
-        what = "energy of solvation" if self.reaction else "energy, self energies of the charges included,"
+            return f"PBResult({len(self.atoms):,} atoms, solvation energy {self.solvation:.3f} kcal/mol, {by})"
+        what = "solvation energy" if self.reaction else "energy including self energies of the charges,"
         grid = "" if self.errors.grid is None else f" (grid error at most about {self.errors.grid:.3g})"
         return f"PBResult({len(self.atoms):,} atoms, {what} {self.energy:.3f} kcal/mol{grid}, {by})"
 
@@ -175,12 +175,12 @@ class PBResult(Framed):
 
     @property
     def solvation(self) -> float:
-        """Energy of solvation from a medium with the solute's dielectric, kcal/mol; equals `energy` without `alone`."""
+        """Solvation energy from a medium with the solute's dielectric, kcal/mol; equals `energy` without `alone`."""
         return self.energy if self.alone is None else self.energy - self.alone.energy
 
     @property
     def shares(self) -> Floats:
-        """Contribution of each atom to the energy of solvation, (n,) kcal/mol."""
+        """Contribution of each atom to the solvation energy, (n,) kcal/mol."""
         return self.per_atom if self.alone is None else self.per_atom - self.alone.per_atom
 
     @property
@@ -208,7 +208,7 @@ class PBResult(Framed):
         return dict(zip(labels.residues, sums.tolist(), strict=True))
 
     def residue_shares(self) -> dict[str, float]:
-        """Return the contribution of each residue to the energy of solvation, kcal/mol, by name.
+        """Return the contribution of each residue to the solvation energy, kcal/mol, by name.
 
         Raises InputError if the atoms have no labels.
         """
@@ -219,17 +219,17 @@ class PBResult(Framed):
         return dict(zip(names_of_residues(self.atoms), sums, strict=True))
 
     def table(self) -> Report:
-        """Return a table of the energy of solvation and its known errors, or of residues if `with_residues` is True."""
+        """Return a table of the solvation energy and its known errors, or of residues if `with_residues` is True."""
         grid = self.levels[-1].grid
         facts = {
             "energy": self.solvation, "shape": list(grid.shape), "spacing": grid.spacing.tolist(),
             "errors": _known(self.errors), "settings": self.settings, "device": self.device,
         }  # fmt: skip
         if self.with_residues:
-            title = f"Poisson-Boltzmann energy of solvation, {self.solvation:,.3f} kcal/mol, by residue"
+            title = f"Poisson-Boltzmann solvation energy, {self.solvation:,.3f} kcal/mol, by residue"
             of, kind = self.residue_shares(), "residue"
         else:
-            title, kind = "Poisson-Boltzmann energy of solvation", "term"
+            title, kind = "Poisson-Boltzmann solvation energy", "term"
             of = {"solvation": self.solvation, **{_IN_TABLES[name]: of for name, of in _known(self.errors).items()}}
         columns = {
             kind: Column(list(of), names=not self.with_residues),
@@ -263,7 +263,7 @@ class PBResult(Framed):
             headline(self.source, self.atoms),
             *self._physics(),
             "",
-            f"Energy of solvation {self.solvation:14,.3f} kcal/mol",
+            f"Solvation energy {self.solvation:14,.3f} kcal/mol",
             *self._error_lines(),
         ]
         if self.with_residues:
@@ -292,12 +292,12 @@ class PBResult(Framed):
             to = f"to a spacing of 0, +- {errors.extrapolation:.3f}"
             lines.append(f"  {'extrapolated':<17} {errors.extrapolated:14,.3f} {to}")
         if errors.shifted is not None:
-            spread = f", +- {errors.shifts:.3f}, which says nothing of the grid's error"
+            spread = f", +- {errors.shifts:.3f}, which is not an estimate of the grid error"
             mean = f"mean{'' if errors.shifts is None else spread}"
             lines.append(f"  {'shifted grids':<17} {errors.shifted:14,.3f} {mean}")
         if self.alone is not None:
-            both = f"{self.energy_kj:,.3f} less {self.alone.energy_kj:,.3f} kJ/mol"
-            lines.append(f"  as APBS computes it: {both}; no error is known")
+            both = f"{self.energy_kj:,.3f} minus {self.alone.energy_kj:,.3f} kJ/mol"
+            lines.append(f"  as computed by APBS: {both}; its error is unknown")
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -341,7 +341,7 @@ class PBResult(Framed):
             return
         require_map_suffix(path)
         if self.map is None:
-            raise InputError("a map was not kept; ask for it with `keep_map=True`")
+            raise InputError("the map was not stored; request it with `keep_map=True`")
         attributes = provenance(self.source, self.call)
         write_map(path, self.map, atoms=self.atoms, attributes=attributes, inputs=[*own, *inputs], progress=progress)
 
@@ -353,7 +353,7 @@ class PBResult(Framed):
         Raises InputError if the result has no map.
         """
         if self.map is None:
-            raise InputError("potentials at points need the map; ask for it with keep_map=True")
+            raise InputError("potentials at points need the map; request it with keep_map=True")
         wanted = arguments.positions_of(points, "points")
         return between_nodes(np.asarray(self.map.values, np.float64), self.map.grid, wanted)
 

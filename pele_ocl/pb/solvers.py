@@ -214,9 +214,9 @@ def diagonal(solver: Solver, residual: Buffer, values: Buffer, share: float) -> 
 
 
 SOLVERS: Mapping[str, tuple[str, type[Solver]]] = {
-    "jacobi": ("every node by its own residual; hundreds of iterations for each node along an axis", Jacobi),
-    "sor": ("Gauss and Seidel's method by colours, overrelaxed", Overrelaxation),
+    "jacobi": ("each node is updated by its own residual; needs hundreds of iterations per node along an axis", Jacobi),
+    "sor": ("red-black Gauss-Seidel with over-relaxation", Overrelaxation),
     "cg": ("conjugate gradients, preconditioned by the diagonal", ConjugateGradients),
-    "multigrid": ("V-cycles of multigrid alone", MultigridCycles),
+    "multigrid": ("only multigrid V-cycles", MultigridCycles),
     "mgcg": ("conjugate gradients, preconditioned by a V-cycle", MultigridGradients),
 }

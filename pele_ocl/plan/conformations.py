@@ -35,7 +35,7 @@ def as_conformations(conformations: ArrayLike, n: int) -> NDArray[Any]:
     except InputError:
         if hasattr(conformations, "__array__") or hasattr(conformations, "__dlpack__"):
             raise  # the library's message, such as torch's for a tensor on a GPU
-        raise InputError("conformations are not an array of numbers, or not all of one shape") from None
+        raise InputError("conformations are not an array of numbers, or differ in shape") from None
     if given.dtype != np.float32:  # float32 is converted later
         given = numbers("conformations", given)
     if given.ndim != 3 or given.shape[1:] != (n, 3) or not len(given):

@@ -136,8 +136,8 @@ class Evaluator(ABC):
 
     def take_radii(self, born_radii: Floats | None) -> None:
         """Set the Born radii, A, of the next conformations: (n,) for all of them, (m, n), or None."""
-        raise TypeError("only evaluators of a list of pairs are given Born radii")
+        raise TypeError("only evaluators of a pair list accept Born radii")
 
     def repeat(self, count: int) -> None:
         """Repeat the last computation `count` times, with positions and results left on the device."""
-        raise InputError("this variant passes by the host in each evaluation; it cannot be repeated on the device")
+        raise InputError("this variant needs the host in each evaluation, so it cannot be repeated on the device")

@@ -100,7 +100,7 @@ class Passes(ABC):
         """
         if not queue.profile and tell is None and len(positions) <= self.most_uncut:
             source, launches, target = self._straight
-            return queue.through(source, positions, launches, target, results)
+            return queue.write_launch_read(source, positions, launches, target, results)
         read = queue.start_write(self.buffer("positions"), positions)
         self.launch(queue, len(positions), tell)
         return read, queue.start_read(results, self.buffer("results"))
@@ -259,12 +259,12 @@ class Passes(ABC):
         check_span(positions)
         if not self.movable:
             raise InputError(
-                "the positions lie too far from the molecule's own, to which terms of the energy hold them"
+                "the positions are too far from those of the molecule, to which energy terms restrain them"
             )
         if span / 2 > self.encoding.reach:
             raise TooWideError(
-                f"the positions span {span:,.0f} A, far more than the molecule's own; make the plan from atoms that "
-                "span as much, or use float64"
+                f"the positions span {span:,.0f} A, far more than those of the molecule; create the plan from atoms "
+                "with this span, or use float64"
             )
         offsets: Floats = (positions - (lowest / 2 + highest / 2)).ravel()  # the sum may overflow
         return offsets

@@ -240,7 +240,7 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
 
     @abstractmethod
     def _prepare(self, m: int) -> Evaluator:
-        """Make an evaluator for up to m conformations at a time."""
+        """Create an evaluator for up to m conformations at a time."""
 
     @abstractmethod
     def _outputs(self, m: int) -> Outputs:
@@ -248,11 +248,11 @@ class Plan(Suggests, Settled, ABC, Generic[R, B]):
 
     @abstractmethod
     def _result(self, atoms: Atoms, found: Outputs, seconds: Mapping[str, float]) -> R:
-        """Make the result of the evaluated conformation."""
+        """Create the result of the evaluated conformation."""
 
     @abstractmethod
     def _batch(self, positions: Floats, found: Outputs, errors: Mapping[int, str], seconds: Mapping[str, float]) -> B:
-        """Make the result of a batch."""
+        """Create the result of a batch."""
 
     def _checked(self, conformations: ArrayLike, errors: str) -> tuple[Floats, Failures]:
         """Check and copy conformations (m, n, 3) A; return them with an empty Failures."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Automatic = Callable[[str, int], str]
 
 
-IN_LADDER = "; pele_ocl.ladder runs the rungs of the ladder"  # end of error messages
+IN_LADDER = "; use pele_ocl.ladder for the rungs of the ladder"  # end of error messages
 
 
 class Offering(Protocol):
@@ -67,7 +67,7 @@ def check_plan_options(
         return
     if per_atom and not variants[variant].per_atom:
         able = " or ".join(name for name, other in variants.items() if other.per_atom)
-        raise InputError(f"{variant} does not tell the energies of atoms apart; choose variant {able}")
+        raise InputError(f"{variant} does not compute energies per atom; choose variant {able}")
 
 
 def select(

@@ -233,7 +233,7 @@ def potmap(
         named += ["image"] if image is not None else []
         named += ["align"] if align is not False else []
         if named:
-            raise KeywordError(f"`{named[0]}` is about a trajectory; give one as `trajectory`")
+            raise KeywordError(f"`{named[0]}` applies to a trajectory; give one as `trajectory`")
     else:
         opens = _opening(trajectory, frames, topology, image or "auto")
     spec = MapSpec(
@@ -247,9 +247,9 @@ def potmap(
     if options.field and models == "all":
         raise KeywordError('choose one of `field` and `models="all"`')
     if combine is not None and models == "one" and opens is None:
-        raise KeywordError('`combine` belongs to `models="all"` and to trajectories')
+        raise KeywordError('`combine` applies only to `models="all"` and trajectories')
     if options.field and outputs and not any(each.suffix.lower() == ".h5" for each in outputs):
-        raise KeywordError("the field needs a file for several maps: give `output` a name that ends in .h5")
+        raise KeywordError("the field needs a file with several maps: give `output` the suffix .h5")
     what = matched(what)
     if not isinstance(what, Atoms) and paths_of(what) is None:
         paths = arguments.file_paths("structures", what)
@@ -261,14 +261,14 @@ def potmap(
     for name, value in (("workers", workers), ("scheduler", scheduler), ("shard", shard)):
         if value is not None:
             raise KeywordError(
-                f"`{name}` shares the work on several structures; one map is computed by one process, on all of "
+                f"`{name}` distributes several structures; a single map is computed by one process, on all devices of "
                 "`device`"
             )
     source = None if isinstance(what, Atoms) else arguments.file_path(what, "the structure")
     spec.require(source)
     if models == "all":
         if source is None:
-            raise InputError('`models="all"` is about the models of a file; give its path in place of the atoms')
+            raise InputError('`models="all"` uses the models of a file; give its path instead of Atoms')
         if spec.reading.model is not None:
             raise KeywordError("choose one of `model` and `models`")
         found = spec.found(read_file(source), tell=tell, progress=progress)
@@ -298,12 +298,14 @@ def _check_over(spec: MapSpec) -> None:
     if spec.options.field:
         raise KeywordError("choose one of `field` and `trajectory`")
     if spec.options.method == PB_METHOD:
-        raise KeywordError('`method="pb"` makes maps of structures and models, not of frames; leave out `trajectory`')
+        raise KeywordError(
+            '`method="pb"` computes maps of structures and models, not of frames; leave out `trajectory`'
+        )
     if spec.at_atoms is not None:
         given = {name: getattr(spec, name) for name in ("origin", "padding", "grid", "combine", "png", "surface_png")}
         for name, value in {**given, "scene": spec.scenes or None}.items():
             if value is not None:
-                raise KeywordError(f"`at_atoms` makes no map; leave out `{name}`")
+                raise KeywordError(f"`at_atoms` computes no map; leave out `{name}`")
 
 
 def _files(name: str, given: Path_ | Iterable[Path_]) -> tuple[Path, ...]:

@@ -45,7 +45,7 @@ def one_map(atoms: Atoms, grid: Grid, *, progress: Progress | None = None, **opt
 def estimate_seconds(atoms: Atoms, grid: Grid, **options: Any) -> float:
     """Estimate the kernel time of a map from a part in its middle, s. Options are those of `potmap`.
 
-    Raises the same errors as `potmap` for the whole map.
+    Raises the same errors as `potmap` for the complete map.
     """
     require_apart(atoms, grid, options.get("min_distance", 0.0), options.get("precision", "float32"))
     points = FIRST_EVALS / max(1, len(atoms))
@@ -105,7 +105,7 @@ def potmap_models(
     no model or if the field is requested, and the errors of `potmap`.
     """
     if options.get("field"):
-        raise InputError("the field of many models is not summed up; ask for it model by model")
+        raise InputError("the field cannot be averaged over models; compute it for single models")
     mean = np.zeros(grid.shape[::-1])
     squares = np.zeros_like(mean)
     lowest: NDArray[np.floating] | None = None
@@ -132,7 +132,7 @@ def potmap_models(
         if result.error is not None and (worst is None or result.error.norm > worst.norm):
             worst = result.error
     if result is None or lowest is None or highest is None:
-        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "no models were given")
+        raise InputError(f"no model has a map: {next(iter(failed.values()))}" if failed else "no models are given")
     found = zip(COMBINATIONS, (mean, lowest, highest, np.sqrt(squares / n)), strict=True)
     own = result.map
     maps = {

@@ -47,8 +47,8 @@ def correct(queue: Queue, slab: MapSlab) -> None:
     queue.launch(
         kernel, (EDGE**3, len(places) - 1), (GROUP, 1),
         dict(
-            within.arguments(problem.n_atoms), **of_points, cubes=queue.hold(places, np.int32),
-            atoms=queue.hold(atoms), rests=queue.hold(rests),
+            within.arguments(problem.n_atoms), **of_points, cubes=queue.upload_and_keep(places, np.int32),
+            atoms=queue.upload_and_keep(atoms), rests=queue.upload_and_keep(rests),
         ),
     )  # fmt: skip
 

@@ -170,7 +170,7 @@ class MapFrames:
     def __init__(self, atoms: Atoms, grid: Grid, options: MapOptions) -> None:
         """atoms : at any positions. Raises the same errors as `potmap`, and InputError for the field."""
         if options.field:
-            raise InputError("the field of many frames is not summed up; leave it out")
+            raise InputError("the field cannot be averaged over frames; leave it out")
         self._start = time.perf_counter()
         plan = planned(atoms, grid, options)
         wide = plan.problem.with_margin(MARGIN)
@@ -219,7 +219,7 @@ class MapFrames:
     def result(self) -> PotmapResult:
         """Return the mean of all frames so far, with all statistics in `maps`. Raises InputError without frames."""
         if not self.n_frames:
-            raise InputError("no frames were given")
+            raise InputError("no frames are given")
         for slab in self._slabs:
             slab.finish()
         while self._samples:
@@ -288,7 +288,9 @@ class AtomPotentials:
     def __init__(self, atoms: Atoms, chosen: NDArray[np.intp], options: MapOptions) -> None:
         """Raises the same errors as `potmap`, and InputError for the field and for methods that need a grid."""
         if options.field or not arguments.is_among(options.method, _METHODS):
-            raise InputError(f"values at atoms have the methods {' and '.join(_METHODS)}, and no field; choose direct")
+            raise InputError(
+                f"values at atoms support the methods {' and '.join(_METHODS)}, without a field; choose direct"
+            )
         self._atoms, self.chosen, self.unit = atoms, chosen, options.unit
         self._plan = planned(atoms, Grid(atoms.positions.mean(axis=0), 1.0, (1, 1, 1)), options)
         self._charges = self._plan._factor * atoms.charges

@@ -43,12 +43,12 @@ class SplitMethod:
     def lacks(self, problem: MapProblem) -> str:
         """Return which feature of a problem is not supported, as text; empty if all are."""
         if problem.model.distance_dependent:
-            return "no dielectric that depends on the distance"
+            return "no distance-dependent dielectric"
         if problem.model.min_distance:
             return "no minimum distance"
         if problem.model.kappa and not self.has_salt:
             return "no salt"
-        return "" if self.choices(problem) else "no room for nodes around all atoms and points of this map"
+        return "" if self.choices(problem) else "not enough nodes for all atoms and points of this map"
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ MAP_METHODS = {
         "sums atoms within the cutoff", "cutoff", atom_by_atom=True, within_cutoff=True, has_rests=True,
     ),
     "msm": MapMethod(
-        "keeps an accuracy by multilevel summation", "msm", has_rests=True,
+        "multilevel summation, to a given accuracy", "msm", has_rests=True,
         split=SplitMethod(
             msm.cutoffs, msm.tighter, {"float32": msm.FINEST, "float64": msm.FINEST}, has_salt=False,
             needs=msm.lattice_needs,
         ),
     ),
     "mesh": MapMethod(
-        "keeps an accuracy by Fourier transforms", "mesh", has_rests=True,
+        "Fourier transforms, to a given accuracy", "mesh", has_rests=True,
         split=SplitMethod(
             mesh.levels, mesh.tighter, {"float32": mesh.FLOAT32_ACCURACY, "float64": mesh.FINEST}, has_salt=True,
             needs=mesh.mesh_needs,

@@ -98,7 +98,7 @@ def potmap_over(
         if progress is not None:
             progress(done / len(over))
     if not numbers:
-        raise InputError(f"no frame counts: frame {over.frames[0]}: {errors[over.frames[0]]}")
+        raise InputError(f"all frames failed: frame {over.frames[0]}: {errors[over.frames[0]]}")
     found = maps.result()
     rmsd = None if superpose is None else np.array(distances)
     of = found.maps
@@ -188,10 +188,10 @@ class FramePotentials(Reported):
         rows = [(name, *(f"{value:,.3f}" for value in row)) for name, row in zip(names, self.statistics(), strict=True)]
         shown = rows if verbose else rows[:_SHOWN]
         rest = len(rows) - len(shown)
-        more = [f"and {rest:,} atoms more; `output='values.csv'` or .h5 has all"] if rest else []
+        more = [f"and {rest:,} more atoms; `output='values.csv'` or .h5 lists all"] if rest else []
         return "\n".join([
             headline(self.source, self.molecule), *(medium_lines(self.settings) if self.settings else []), "",
-            f"Potential at atoms, of all charges but their own, {self.unit}",
+            f"Potential at atoms, excluding their own charges, {self.unit}",
             text_table(("atom", *STATISTICS), shown, "<>>>>"), *more, "",
             f"{counted(len(self.frames), 'frame')}, on {self.device}: total {duration(seconds)}",
         ])  # fmt: skip

@@ -382,7 +382,7 @@ def planned(atoms: Atoms, grid: Grid, options: MapOptions) -> Potmap:
     kind = having(Potmap, options.variant)
     if options.method == METHOD:
         _check(atoms, grid, options, kind)
-        raise InputError("maps of frames are not made by the method pb; choose another, or give structures or models")
+        raise InputError("the method pb does not support frames; choose another, or give structures or models")
     return kind(atoms, grid, **vars(options))
 
 
@@ -416,7 +416,7 @@ def require_cutoff_method(options: MapOptions) -> None:
     """Raise KeywordError if `cutoff` or `smooth` is given for another method."""
     within = arguments.is_among(options.method, MAP_METHODS) and MAP_METHODS[options.method].within_cutoff
     if (options.cutoff is not None or arguments.flag("smooth", options.smooth)) and not within:
-        raise KeywordError('`cutoff` and `smooth` belong to `method="cutoff"`; give it, or leave them out')
+        raise KeywordError('`cutoff` and `smooth` need `method="cutoff"`; give it, or leave them out')
 
 
 def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) -> None:
@@ -436,7 +436,7 @@ def _check(atoms: Atoms, grid: Grid, options: MapOptions, plan: type[Potmap]) ->
     require_cutoff_method(options)
     for name in ("pb", "solute_dielectric"):
         if getattr(options, name) is not None and method != METHOD:
-            raise KeywordError(f"`{name}` is of the method pb, not of {method}; choose that, or leave it out")
+            raise KeywordError(f"`{name}` belongs to the method pb, not to {method}; choose pb, or leave it out")
     if not arguments.is_among(precision, PRECISIONS):
         raise InputError(f"unknown precision {given(precision)}; choose {' or '.join(PRECISIONS)}")
     atoms.require((), "a potential map")
@@ -475,11 +475,11 @@ def _check_accuracy(method: str, accuracy: float | None, precision: str) -> None
         return
     if method not in (*SPLIT_METHODS, "auto"):
         those = ", ".join(SPLIT_METHODS)
-        raise InputError(f"an accuracy is of the methods {those} and auto, not of {method}; choose one of them")
+        raise InputError(f"an accuracy applies to the methods {those} and auto, not to {method}; choose one of them")
     best = SPLIT_METHODS.get(method, SPLIT_METHODS["mesh"]).finest[precision]
     if not arguments.is_finite(accuracy) or not best <= accuracy <= COARSEST:
         raise InputError(
-            f"the accuracy is {arguments.described(accuracy)}; of the method {method} in {precision} it may be "
+            f"the accuracy is {arguments.described(accuracy)}; for the method {method} in {precision} it can be "
             f"{best:g} to {COARSEST:g}, such as 1e-4"
         )
 

@@ -116,5 +116,5 @@ def _one_device(options: MapOptions) -> Device | int | str | None:
     if device is None or isinstance(device, str) or not isinstance(device, Sequence):
         return device
     if len(device) != 1:
-        raise InputError(f"the method pb computes on one device; {len(device)} are given")
+        raise InputError(f"the method pb uses one device; {len(device)} are given")
     return device[0]

@@ -59,8 +59,8 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     raise InputError(
         f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A is at the position of {atoms.describe(atom)}, where "
         "the potential is "
-        "infinite; choose another spacing or origin, or give points near atoms the potential of a minimum distance "
-        "(`min_distance=1`, say)"
+        "infinite; choose another spacing or origin, or a minimum distance, such as "
+        "`min_distance=1`"
     )
 
 

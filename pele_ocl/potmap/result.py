@@ -236,7 +236,7 @@ class PotmapResult(Framed, Suggests):
         attributes = self.attributes()
         for statistic, target in targets(file_path(path)).items():
             if statistic is not None and statistic not in self.maps:
-                raise InputError(f"{path}: {STATISTIC} belongs to maps of several models or frames")
+                raise InputError(f"{path}: {STATISTIC} can only be used for maps of several models or frames")
             map_ = self.map if statistic is None else self.maps[statistic]
             extra = self.extra if statistic is None and target.suffix.lower() == ".h5" else {}
             own = [] if self.source is None else [self.source]
@@ -322,11 +322,11 @@ def error_lines(result: PotmapResult) -> list[str]:
             continue
         size = f"{error.norm:.1e} +- {error.uncertainty:.0e} of the {name}'s root mean square{taken},"
         if not np.isfinite(error.norm):
-            size = f"not to be given as a part of the {name}, which is 0 at the points compared{taken},"
+            size = f"no relative error, because the {name} is 0 at the points compared{taken},"
         missed = result.wanted and error.norm > result.wanted
         lines += [
             f"{head:13} {size}",
             f"              at most {error.largest:.3g} {result.unit}{per}, measured at {error.points:,} points"
-            + (f"; more than the {result.wanted:g} asked for: `method='direct'` sums all atoms" if missed else ""),
+            + (f"; more than the requested {result.wanted:g}: `method='direct'` sums all atoms" if missed else ""),
         ]
     return lines

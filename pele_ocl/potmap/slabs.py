@@ -83,7 +83,7 @@ class Scratch:
         array = np.ascontiguousarray(values, dtype or queue.dtype)
         buffer = self(queue, name, array.size, array.dtype)
         if array.size:
-            queue.post(buffer, array)
+            queue.enqueue_write(buffer, array)
         return buffer
 
 

@@ -131,9 +131,9 @@ class MapSpec(StructureSpec):
         if self.grid is not None:
             arguments.instance("grid", self.grid, Grid, "a Grid: Grid.around(atoms, padding=10, spacing=0.5)")
             if not (self.padding is self.origin is self.shape is None and self.spacing == MapSpec.spacing):
-                raise KeywordError("choose one of `grid` and the words that make one, `spacing` and `padding`")
+                raise KeywordError("choose either `grid`, or `spacing` and `padding`")
         if (self.origin is None) != (self.shape is None) or (self.origin is not None and self.padding is not None):
-            raise KeywordError("a grid is made by `padding`, or by `origin` and `shape` together")
+            raise KeywordError("a grid is defined by `padding`, or by `origin` and `shape` together")
 
     def grid_around(self, models: Sequence[Atoms]) -> Grid:
         """Return the grid, by default one around all models."""
@@ -160,7 +160,7 @@ class MapSpec(StructureSpec):
             require_map_suffix(output)
             if STATISTIC in output.name:
                 if self.models != "all" and self.frames is None:
-                    raise KeywordError(f'{output}: {STATISTIC} belongs to `models="all"` and to trajectories')
+                    raise KeywordError(f'{output}: {STATISTIC} can only be used with `models="all"` or a trajectory')
                 for target in targets(output).values():
                     refuse_target(target, [] if source is None else [source])
         is_whole, outputs = self.reading.is_whole, whole(self.outputs)
@@ -361,6 +361,6 @@ def _require_names(paths: Sequence[Path], outputs: Sequence[Path]) -> None:
         written = [_named(output, path) for path in paths]
         if len(set(written)) < len(paths):
             same = "have one name" if NAME in output.name else f"need {NAME} in it, as in {NAME}{output.suffix}"
-            raise KeywordError(f"{output}: maps of several structures {same}; give each a file of its own")
+            raise KeywordError(f"{output}: maps of several structures {same}; give each a separate file")
         for target in written:
             refuse_target(target, paths)

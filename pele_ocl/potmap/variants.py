@@ -48,7 +48,7 @@ def blocked(queue: Queue, problem: MapProblem, blocking: Blocking | None = None)
     )  # fmt: skip
 
     def add(queue: Queue, slab: MapSlab, first: int, last: int) -> None:
-        atoms = queue.hold(problem.atoms4[first:last])
+        atoms = queue.upload_and_keep(problem.atoms4[first:last])
         arguments = dict(slab.arguments(last - first), atoms=atoms)
         queue.launch(kernel, blocking.items(slab.shape), blocking.group, arguments)
 
@@ -145,7 +145,7 @@ def tuned_choice(problem: MapProblem, device: Device) -> Choice:
 
 VARIANTS: dict[str, MapVariant] = {
     "blocked": MapVariant(
-        "potmap/blocked.cl", "potmap_blocked", "blocks of points in two dimensions, vectors on CPUs", blocked,
+        "potmap/blocked.cl", "potmap_blocked", "two-dimensional blocks of points, vectors on CPUs", blocked,
         choices=Blocking.choices, has_field=True,
     ),
     "cutoff": MapVariant(
@@ -153,11 +153,11 @@ VARIANTS: dict[str, MapVariant] = {
         approximates=True, method="cutoff", has_field=True,
     ),
     "msm": MapVariant(
-        "potmap/msm/lattice.cl", "msm_lattice", "near atoms as `cutoff` does, the others by sums on lattices",
+        "potmap/msm/lattice.cl", "msm_lattice", "near atoms as in `cutoff`, the others by sums on lattices",
         msm, approximates=True, method="msm", has_field=True,
     ),
     "mesh": MapVariant(
-        "potmap/cutoff.cl", "potmap_cutoff", "near atoms as `cutoff` does, the others by way of a mesh", mesh,
+        "potmap/cutoff.cl", "potmap_cutoff", "near atoms as in `cutoff`, the others through a mesh", mesh,
         approximates=True, method="mesh", has_field=True,
     ),
 }  # fmt: skip

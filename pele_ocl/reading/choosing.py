@@ -59,7 +59,7 @@ def _residue(name: str) -> str:
     name = name.removeprefix("resname ").strip()  # as in a selection
     if set(name) & set('()" '):
         raise KeywordError(
-            f"`without={name!r}`: expected names of residues, with commas between them, as in `without='LIG,SO4'`; "
-            "`select` takes a selection"
+            f"`without={name!r}`: expected residue names separated by commas, as in `without='LIG,SO4'`; "
+            "use `select` for a selection"
         )
     return f"resname {name}" if any(c in name for c in "*?") else f'resname "{name}"'

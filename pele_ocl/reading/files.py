@@ -35,7 +35,7 @@ Ligands: TypeAlias = "LigandGiven | Iterable[LigandGiven]"
 Coordinates: TypeAlias = str | PathLike[str] | Floats | None
 _LIGAND = "gaff2", "mmff"  # default force field and charges of ligands
 FILE = "file"  # GB radii from the file
-_NO_RADII = "{}: no file brings GB radii; give an OBC table with `obc`, or name a set"
+_NO_RADII = "{}: no file contains GB radii; give an OBC table with `obc`, or choose a set"
 
 
 def require_model(model: object) -> None:
@@ -181,9 +181,9 @@ def template_of_ligand(
             number = number_of_residue(given, _residues_of(path, model), hydrogens=hydrogens, ph=ph)
         given = ligand_beside(given, number or 1, hydrogens=hydrogens, ph=ph)
         if n > 1:
-            text = f"the first of {n:,} molecules was taken"
+            text = f"the first of {n:,} molecules was used"
             if number:
-                text = f"molecule {number:,} of {n:,} was taken, which is a residue of the structure"
+                text = f"molecule {number:,} of {n:,} was used, because it matches a residue of the structure"
             given = replace(given, notes=(*given.notes, Note(f"{given.source}: {text}", code="first_molecule")))
     atoms = given if isinstance(given, Atoms) else given.parametrize(forcefield, charges)
     source = "the ligand that was given" if isinstance(given, Atoms) else given.source
@@ -232,7 +232,7 @@ def _read_file(
         raise InputError(f"forcefield is {arguments.described(forcefield)}; expected a ForceField or the name of one")
     if forcefield is not None and brings_parameters(path):
         kind = structure_format(path).kind
-        raise InputError(f"{path}: {kind} brings its own charges and radii; give no force field with it")
+        raise InputError(f"{path}: {kind} contains charges and radii; do not give a force field")
     selection = selection_of(select) if isinstance(select, str) else select
     if not isinstance(coordinates, np.ndarray | None):
         arguments.file_path(coordinates, "coordinates")
@@ -256,7 +256,7 @@ def _read_file(
         found = found if by_names is None else found.with_radii(by_names)
     else:
         if any(each.must_be_there for each in ligands):
-            raise InputError(f"{path}: brings its own parameters; leave out `ligand_template`")
+            raise InputError(f"{path}: contains parameters; leave out `ligand_template`")
         found = found if named is None else found.with_radii(named)
         found = found if found.forcefield else replace(found, forcefield="file")
     if radii == FILE and not _brings_radii(found, brings_parameters(path)):
@@ -359,5 +359,5 @@ def _noted(
     """
     if taken.mask.all():
         return replace(before, notes=(*before.notes, *unknown)), None
-    note = Note(f"{len(atoms):,} of {len(taken):,} atoms were taken", code="selected")
+    note = Note(f"{len(atoms):,} of {len(taken):,} atoms were selected", code="selected")
     return replace(atoms, notes=(*before.notes, *unknown, note)), taken

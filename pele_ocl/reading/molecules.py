@@ -316,7 +316,9 @@ class Reading:
             return None
         if len(given) != len(topologies):
             files = f"{len(topologies):,} topology file{'' if len(topologies) == 1 else 's'}"
-            raise KeywordError(f"`coordinates` is given {len(given)} times for {files}; give one for all, or for each")
+            raise KeywordError(
+                f"`coordinates` is given {len(given)} times for {files}; give one for all, or one for each"
+            )
         if topologies.count(structure) > 1:
             raise KeywordError(f"{structure} is given twice; give it once, and its positions as `trajectory`")
         return _opened(given[topologies.index(structure)])
@@ -362,7 +364,7 @@ class Reading:
         ]
         given = [f"`{name}`" for name in names if getattr(self, name)]
         if given:
-            raise InputError(f"{path}: {form.kind} brings its own charges and radii; leave out {', '.join(given)}")
+            raise InputError(f"{path}: {form.kind} contains charges and radii; leave out {', '.join(given)}")
 
     def _positions(self, source: InputFile) -> tuple[Coordinates, InputFile | Path | None, str]:
         """Find the positions of a topology: the coordinate file, or the first frame with a note, which may be ""."""

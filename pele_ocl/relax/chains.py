@@ -37,7 +37,7 @@ def gap_notes(read: Structure, chains: Structure) -> tuple[str, ...]:
         apart = f"C and N are {lengths[k]:.1f} A apart" if np.isfinite(lengths[k]) else "C or N is missing"
         if follow[k]:
             return f"{apart}, so the chain has a gap between them; `close_gaps=True` bonds them"
-        return f"their numbers jump, and {apart}"
+        return f"their numbers are not consecutive, and {apart}"
 
     gaps = np.flatnonzero((np.diff(read.segments) == 0) & (np.diff(chains.segments) != 0))
     return tuple(
@@ -64,8 +64,9 @@ def ring_notes(chains: Structure) -> tuple[str, ...]:
     """Return a note for each ring."""
     starts, labels = chains.labels.residue_starts, chains.labels
     return tuple(
-        f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded: C and N are near, and "
-        "so the chain was taken for a ring"
+        f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded because C and N "
+        "are close, "
+        "so the chain was treated as a ring"
         for first, last in rings(chains).tolist()
     )
 
@@ -80,7 +81,7 @@ def open_notes(atoms: Atoms, source: str) -> tuple[str, ...]:
     more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
     return (
         f"{source}: {atoms.labels.atom(int(waiting[0]))}{more}: a chain ends without the atoms of a terminal residue, "
-        "so the template of a residue within a chain was taken",
+        "so the template of a residue within a chain was used",
     )
 
 

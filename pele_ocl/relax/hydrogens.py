@@ -67,15 +67,17 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
         suffix = form.removeprefix(base)
         if suffix == "BE":
             raise ParameterError(
-                f"{structure.where(int(start))}: is bonded to no other residue, and the force field has no template of "
-                f"{base} alone; build the adjacent residues, remove it, or for a torn model give "
-                "`close_gaps=True`"
+                f"{structure.where(int(start))}: is not bonded to another residue, and the force field has no "
+                "template for an "
+                f"isolated {base}; build the adjacent residues, remove it, or use `close_gaps=True` for a "
+                "model with broken bonds"
             )
         other = next((name for name in residue_names(base) if name + suffix in templates), "")
-        advice = f"name it {other}, which has one" if other else "build the adjacent residue, or remove it"
-        end = {"B": "begins", "E": "ends"}[suffix]
+        advice = f"rename it to {other}, which has one" if other else "build the adjacent residue, or remove it"
+        end = {"B": "start", "E": "end"}[suffix]
         raise ParameterError(
-            f"{structure.where(int(start))}: the force field has no template of {base} where a chain {end}; {advice}"
+            f"{structure.where(int(start))}: the force field has no template of {base} at the {end} of a "
+            f"chain; {advice}"
         )
 
 

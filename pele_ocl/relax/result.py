@@ -256,7 +256,7 @@ class RelaxBatch(Sequence[Record], Reported):
 def _copy(file: Path, target: Path) -> None:
     """Copy the file of a model. Raises FormatError if it no longer exists, or has another format."""
     if file.suffix.lower() != target.suffix.lower():
-        raise FormatError(f"{target}: the model was written as {file.suffix}; name the copy so")
+        raise FormatError(f"{target}: the model was written as {file.suffix}; use this suffix for the copy")
     data = read_file(file).data
     make_folder(target.parent)
     with replacing(target) as temporary:

@@ -41,7 +41,7 @@ def relaxed(
     is_one = isinstance(what, str | PathLike)
     if not is_one and not isinstance(what, Sequence):
         raise InputError(
-            f"what to relax is {described(what)}; expected a path, a list of paths or an object with positions"
+            f"the structure is {described(what)}; expected a path, a list of paths or an object with positions"
         )
     if table is not None:
         require_table_suffix(table)
@@ -93,7 +93,9 @@ def _targets(spec: RelaxSpec, paths: Sequence[Path], table: Path | None) -> Outp
     form = CONFORMATION_FORMATS.get(output.suffix.lower())
     if output.suffix and not output.is_dir() and not (form and form.keeps_b_factors):
         known = written_suffixes(with_b_factors=True)
-        raise FormatError(f"{output}: relaxed models are written as {known}, which keep B-factors; name the output so")
+        raise FormatError(
+            f"{output}: relaxed models are written as {known}, which keep B-factors; use one of these suffixes"
+        )
     targets = OutputTargets.planned(output, paths, False, _JOURNAL, table)
     refuse_files_of("minimize", targets)
     return targets

@@ -144,10 +144,10 @@ def _prepared(source: InputFile, structure: Structure) -> tuple[Structure, tuple
     there = {residue._replace(name="") for residue in structure.labels.residues}
     built = [str(residue) for residue in prepared.labels.residues if residue._replace(name="") not in there]
     if built:
-        raise FormatError(f"{source}: the residue {built[0]} has no atoms, as its sequence says it should; build it")
-    replaced = [f"{name} was turned into {standard}" for name, standard in changes.replaced.items()]
+        raise FormatError(f"{source}: the residue {built[0]} has no atoms, although it is in the sequence; build it")
+    replaced = [f"{name} was replaced by {standard}" for name, standard in changes.replaced.items()]
     atoms = [f"{', '.join(names)} of {name}" for name, names in changes.atoms_added.items()]
-    told = [*replaced, *([f"atoms were built: {'; '.join(atoms)}"] if atoms else [])]
+    told = [*replaced, *([f"atoms were added: {'; '.join(atoms)}"] if atoms else [])]
     return prepared, tuple(f"{source}: {what}" for what in told)
 
 
@@ -166,7 +166,7 @@ def _refuse_backbone(structure: Structure) -> None:
     if 2 * len(lacking) > n:
         raise ParameterError(
             f"{structure.source}: {len(lacking):,} of {n:,} residues have no side chains, the first is "
-            f"{labels.residue(lacking[0])}; build side chains first, with the program that packs those of designs, say"
+            f"{labels.residue(lacking[0])}; add side chains first, for example with a side-chain packing program"
         )
 
 
@@ -185,8 +185,8 @@ def _refuse_rings(structure: Structure) -> None:
     starts = structure.labels.residue_starts
     for first in rings(structure)[:, 0].tolist():
         raise ParameterError(
-            f"{structure.where(int(starts[first]))}: begins a ring in which atoms are missing or have other names; "
-            "build them, all but hydrogens"
+            f"{structure.where(int(starts[first]))}: starts a ring in which atoms are missing or have other "
+            "names; add its heavy atoms"
         )
 
 

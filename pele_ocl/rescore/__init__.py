@@ -36,8 +36,10 @@ __all__ = ["PeleRun", "Poses", "RescoreResult", "Walker", "find_run", "read_repo
 
 
 _OF_EXPLORE = (
-    "the reports are of pele-ocl explore: their totals have all pairs and the restraints, their binding energies "
-    "PELE's cutoffs, and so have these; rows after the first differ by the digits of coordinates in trajectories"
+    "the reports were written by pele-ocl explore: their totals include all pairs and the restraints, their "
+    "binding energies use PELE's "
+    "cutoffs, and the computed energies do the same; rows after the first differ because of the rounded "
+    "coordinates in trajectories"
 )
 
 
@@ -93,7 +95,7 @@ def rescore(
         settled = with_settings(replace(read_control(run.control), data=run.data), words, model)
         door = Door.of(rescore, settled, model, device)
         if door.frames:
-            raise KeywordError(f"`{min(door.frames)}` is about a trajectory; those of the run are in its folder")
+            raise KeywordError(f"`{min(door.frames)}` applies to a trajectory; those of the run are in its folder")
         out, part = door.run.output, door.run.shard
         require_output(out, door.run.resume, part)
         if out is not None:

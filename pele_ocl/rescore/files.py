@@ -61,14 +61,14 @@ class PeleRun:
         for walker in self.walkers:
             if walker.trajectory.suffix == ".pdb":
                 return walker.trajectory
-        raise InputError(f"{self.folder}: its trajectories do not name their atoms; give a `structure` of the complex")
+        raise InputError(f"{self.folder}: its trajectories contain no atom names; give a `structure` of the complex")
 
     @property
     def ligand(self) -> str:
         """Selection of the ligand in the control file. Raises InputError if it has no chains."""
         ligand = read_control(self.control).ligand
         if ligand is None:
-            raise InputError(f"{self.control}: names no chains in selectionToPerturb; give the ligand by `ligand`")
+            raise InputError(f"{self.control}: has no chains in selectionToPerturb; give the ligand as `ligand`")
         return ligand
 
 
@@ -119,7 +119,7 @@ def _control(place: Path, walkers: Sequence[Walker]) -> Path:
     files = [place / CONTROL] if (place / CONTROL).is_file() else sorted(place.glob("*.conf"))
     if len(files) != 1:
         names = f"{len(files)} files .conf" if files else "no control file"
-        raise FormatError(f"{place}: contains {names}; expected one by the name {CONTROL}")
+        raise FormatError(f"{place}: contains {names}; expected one with the name {CONTROL}")
     return files[0]
 
 
@@ -128,8 +128,9 @@ def _require_alike(first: ControlFile, other: ControlFile) -> None:
     for name in _SETTINGS:
         if getattr(first, name) != getattr(other, name):
             raise FormatError(
-                f"{other.path}: its {name.replace('_', ' ')} is not that of {first.path}; compute the folders one by "
-                "one, or name one control file by `control`"
+                f"{other.path}: its {name.replace('_', ' ')} differs from that of {first.path}; compute the "
+                "folders one "
+                "by one, or give one control file as `control`"
             )
 
 

@@ -103,7 +103,7 @@ class Poses:
     def notes(self) -> list[str]:
         """Messages about the poses."""
         n = int(np.count_nonzero(self.total > LARGEST_LJ))
-        return [f"atoms are on top of each other in {counted(n, 'pose')}, with energies to match"] if n else []
+        return [f"atoms overlap in {counted(n, 'pose')}, with very large energies"] if n else []
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
         """Return PELE's and pele-ocl's energies by name, for those that PELE's reports contain."""

@@ -126,7 +126,7 @@ class PosesSpec(Spec[Walker]):
         if len(report) != len(frames):
             note(
                 f"Note: {item.report} has {len(report):,} rows, its trajectory {len(frames):,} models; the first "
-                f"{n:,} are taken"
+                f"{n:,} are used"
             )
         if not n:
             raise InputError("the report has no rows")

@@ -124,7 +124,7 @@ def entries_of(given: Sequence[Given], reading: Reading | None = None) -> list[E
         for title, otherwise, of in _molecules(given, reading or Reading())
     ]
     if not found:
-        raise FormatError("no molecules to screen were given")
+        raise FormatError("no molecules to screen are given")
     return found
 
 
@@ -181,7 +181,7 @@ def _molecules(given: Sequence[Given], reading: Reading) -> Iterator[tuple[str, 
         elif each.is_dir():
             files = files_in(each)
             if not files:
-                raise FormatError(f"{each}: contains no file of molecules ({', '.join(MOLECULES)}, .prmtop with .rst7)")
+                raise FormatError(f"{each}: contains no molecule files ({', '.join(MOLECULES)}, .prmtop with .rst7)")
             for path in files:
                 yield from _of_file(path, reading)
         else:
@@ -225,7 +225,7 @@ def _with_positions(path: Path) -> Atoms:
             beside = stem.with_suffix(suffix + packed)
             if beside.is_file():
                 return read(path, coordinates=beside)
-    raise FormatError(f"{path}: has no positions; put them next to it, as {stem.with_suffix('.rst7').name}")
+    raise FormatError(f"{path}: has no positions; put them next to it in {stem.with_suffix('.rst7').name}")
 
 
 def _number(text: str) -> float | None:

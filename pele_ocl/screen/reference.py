@@ -117,7 +117,7 @@ def _of_csv(path: Path, column: str | None) -> Reference:
     rows = list(csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True))
     heads = [head for head in (rows[0].keys() if rows else ()) if head]
     if len(heads) < 2:
-        raise FormatError(f"{path}: needs a line of heads, and columns of names and values")
+        raise FormatError(f"{path}: needs a header line, and columns with names and values")
     name = next((head for head in heads if head.strip().lower() in _NAMES), heads[0])
     value = _chosen(path, [head for head in heads if head != name], column)
     units = next((head for head in heads if head.strip().lower() in ("unit", "units")), "")

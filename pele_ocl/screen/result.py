@@ -222,7 +222,7 @@ class ScreenResult(Reported):
     def residues(self) -> Report:
         """Return a table of the contributions of residues to the binding energy of the best molecules, kcal/mol."""
         if not self.shares:
-            raise InputError("no shares of residues were asked for; give `residues`")
+            raise InputError("no energies of residues were requested; give `residues`")
         parts = [(self.names[k], self.shares[k]) for k in sorted(self.shares, key=lambda k: self.ranks[k])]
         columns: dict[str, Any] = {
             "molecule": np.concatenate([np.repeat(name, len(of)) for name, of in parts]),

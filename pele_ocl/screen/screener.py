@@ -125,9 +125,9 @@ class Screener:
         pb: PBSolvent | None = None, frames: int = 0, precision: str = "float32",
         device: Device | int | str | None = None,
     ) -> None:  # fmt: skip
-        number("moving_radius", moving_radius, "a number of Angstrom, 0 or more", least=0)
-        number("restraint", restraint, "a number of kcal/mol/A^2, 0 to 1e6", least=0, most=1e6)
-        number("free_radius", free_radius, "a number of Angstrom, 0 or more", least=0)
+        number("moving_radius", moving_radius, "a number in Angstrom, 0 or more", least=0)
+        number("restraint", restraint, "a number in kcal/mol/A^2, 0 to 1e6", least=0, most=1e6)
+        number("free_radius", free_radius, "a number in Angstrom, 0 or more", least=0)
         instance("receptor", receptor, Atoms, "Atoms")
         if pb is not None:
             instance("pb", pb, PBSolvent, "a PBSolvent")
@@ -203,7 +203,8 @@ class Screener:
             if not _near(self.receptor.positions, ligand.positions, _FAR).any():
                 apart = _least_distance(self.receptor.positions, ligand.positions)
                 raise InputError(
-                    f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, by docking them first"
+                    f"it is {apart:.0f} A from the receptor; give poses in the receptor's frame, for example "
+                    "from docking"
                 )
             complex_ = _Complex(atoms, len(ligand))
             self._small.require_apart(atoms.positions, atoms.positions[heavy(atoms, complex_.ligand)])

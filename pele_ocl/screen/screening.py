@@ -153,9 +153,7 @@ def screen(
     reads = replace(reads, solvent=None)  # refinement and score may use different radii, which are chosen later
     if not isinstance(cofactors, Sequence) or len(cofactors):
         if isinstance(receptor, Atoms):
-            raise KeywordError(
-                "`cofactors` are read with a receptor's file; read Atoms with them, by `ligands` of `read`"
-            )
+            raise KeywordError("`cofactors` need a receptor file; for Atoms, read them with `ligands` of `read`")
         added = _given(cofactors, "cofactors", reads)
         for each in added:
             if isinstance(each, Unread):
@@ -167,7 +165,7 @@ def screen(
     _check_folder(folder, resume or overwrite, part)
     place = Place(workers, scheduler, None if device is None else str(device))
     if folder is None and (place.is_remote or part is not None):
-        raise KeywordError("`workers`, `scheduler` and `shard` write files that all can read; give `output`")
+        raise KeywordError("`workers`, `scheduler` and `shard` need shared output files; give `output`")
     options = {
         "moving_radius": moving_radius, "restraint": restraint, "free_radius": free_radius, "tolerance": tolerance,
         "max_iterations": max_iterations, "model": solvent, "pb": PBSolvent() if pb else None,
@@ -214,7 +212,7 @@ def _with_scoring(
     """
     given: dict[str, Any] = {} if inside is None else {"solute_dielectric": inside}
     if given and "solute_dielectric" in words:
-        raise KeywordError("`inside` and `solute_dielectric` are one thing; give one of them")
+        raise KeywordError("`inside` and `solute_dielectric` are the same option; give one of them")
     if isinstance(model, SolventModel):
         return words, replace(model, **given)
     defaults: dict[str, Any] = {} if "like" in words else {"gb": SCORING.gb}
@@ -300,7 +298,9 @@ def _take_shards(path: Path, settings: dict[str, str]) -> None:
         return
     whole = merged(shards)
     if whole.settings != settings:
-        raise FormatError(f"{shards[0]}: was made with other settings; resume with the same, or name another output")
+        raise FormatError(
+            f"{shards[0]}: was written with other settings; resume with the same settings, or choose another output"
+        )
     with Journal(path, settings, kind=SCREENED) as journal:
         for record in whole.in_order():
             journal.add(record)
@@ -333,18 +333,18 @@ def _tell(found: ScreenResult) -> None:
         lacking = np.flatnonzero(np.isnan(found.measured)).tolist()
         if lacking:
             unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
-            further = f", and {counted(len(unused), 'value')} no molecule ({unused[0]!r}, say)" if unused else ""
+            further = f", and {counted(len(unused), 'value')} no molecule (such as {unused[0]!r})" if unused else ""
             note(
                 f"Note: {len(lacking):,} of {counted(len(found), 'molecule')} {'has' if len(lacking) == 1 else 'have'} "
                 f"no value in {found.reference.what} "
-                f"({found.titles[lacking[0]]!r}, say){further}"
+                f"({found.titles[lacking[0]]!r}){further}"
             )
         left = found.reference.left_out
         if left:
-            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are not numbers ({left[0]}, say)")
+            note(f"Note: {counted(len(left), 'value')} of {found.reference.what} are not numbers (such as {left[0]})")
     charges = {record["charge"] for record in found.records if not record.failed}
     if len(charges) > 1:
         note(
-            f"Note: the molecules have charges from {min(charges):+d} to {max(charges):+d}; MM/GBSA seldom ranks "
-            "molecules of different charges"
+            f"Note: the molecules have charges from {min(charges):+d} to {max(charges):+d}; MM/GBSA rarely ranks "
+            "molecules with different charges correctly"
         )

@@ -104,7 +104,7 @@ class ScreenSpec(RefinementSpec):
             if water.any():
                 n += len(np.unique(atoms.labels.residue_index[water]))
                 if water.all():
-                    raise InputError(f"{self.title}: has nothing but water")
+                    raise InputError(f"{self.title}: contains only water")
                 atoms = atoms[~water]
         left_out = f"{counted(n, 'water molecule')} of the receptor {'was' if n == 1 else 'were'} left out" if n else ""
         if left_out:

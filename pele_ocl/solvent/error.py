@@ -50,7 +50,7 @@ class RadiusError:
             return "all atoms were compared"
         return (
             f"{self.n_sample:,} of {self.n_atoms:,} atoms were compared, those with the most sensitive radii and "
-            "others at random; an atom outside the sample may be farther off, as a rule up to three times"
+            "others at random; errors outside the sample may be larger, usually by up to a factor of three"
         )
 
 
@@ -233,11 +233,10 @@ def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventMo
     spheres = model.spheres(atoms)
     other = int(np.argmax(spheres.scaled / r))
     if len(atoms) < 2 or spheres.scaled[other] <= 0:
-        return InputError(
-            f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]}; check its radius and scale"
-        )
+        return InputError(f"the Born radius of {atoms.describe(i)} is {born_radii[i]}; check its radius and scale")
     return InputError(
-        f"the Born radius of {atoms.describe(i)} comes out as {born_radii[i]:g} A; check its radius and scale, and "
-        f"those of {atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A covers it most, "
-        f"{r[other]:.3g} A away"
+        f"the Born radius of {atoms.describe(i)} is {born_radii[i]:g} A; check its radius and scale, and "
+        f"those of {atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A overlaps it "
+        "most, at a distance "
+        f"of {r[other]:.3g} A"
     )

@@ -56,7 +56,7 @@ class Molecule:
 
     @classmethod
     def of(cls, queue: Queue, atoms: Atoms, model: SolventModel) -> Molecule:
-        """Make the buffers of a molecule, at the positions of the atoms."""
+        """Create the buffers of a molecule, at the positions of the atoms."""
         n, spheres = len(atoms), model.spheres(atoms)
         constants, necks = spheres.constants, spheres.necks
         host_atoms = np.column_stack([np.empty((n, 3)), spheres.scaled])

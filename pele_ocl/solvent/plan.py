@@ -71,7 +71,8 @@ class Solvent(Plan[SolventResult, SolventBatch]):
             raise InputError(f"gb is {model.gb}, so there is no solvent energy; choose another model")
         if not model.gb_model.is_pairwise:
             raise InputError(
-                f"the model {model.gb} is part of whole energies; use `energy` and its terms gb and nonpolar"
+                f"the model {model.gb} is only available for complete energies; use `energy` and its terms gb "
+                "and nonpolar"
             )
         atoms.require(("charges", *model.gb_model.parameters), "the solvent energy")
         check_radii(atoms, model)
@@ -108,7 +109,9 @@ class Solvent(Plan[SolventResult, SolventBatch]):
         asked = checked_accuracy(accuracy)
         if asked is not None and variant in self.variants and not self.variants[variant].approximates:
             able = " or ".join(name for name, each in self.variants.items() if each.approximates)
-            raise InputError(f"the variant {variant} has no accuracy to choose; choose the variant {able} or auto")
+            raise InputError(
+                f"the variant {variant} does not have an accuracy option; choose the variant {able} or auto"
+            )
         return asked
 
     def _sorted(self) -> Tiles:

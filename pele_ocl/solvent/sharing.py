@@ -89,7 +89,7 @@ class SharedPasses(Passes):
             results[..., own] = part[..., own]
 
     def launch(self, queue: Queue, n_conformations: int, tell: Progress | None = None) -> None:
-        raise InputError("several devices pass by the host in each evaluation; it cannot be repeated on the device")
+        raise InputError("several devices need the host in each evaluation, so it cannot be repeated on the device")
 
     def seconds(self, queue: Queue) -> Mapping[str, float]:
         """Seconds of the slowest device, for each step."""
@@ -111,7 +111,7 @@ def shared_passes(each: Sequence[SolventPasses]) -> Passes:
         return each[0]
     trees = [passes for passes in each if isinstance(passes, Tree)]
     if len(trees) != len(each):
-        raise InputError(f"{each[0].queue.device} and others cannot share a variant that is for one device alone")
+        raise InputError(f"{each[0].queue.device} and other devices cannot share a variant for a single device")
     return SharedPasses(trees)
 
 
@@ -136,11 +136,11 @@ def others_like(
 
     if others and not variants[variant].shared:
         able = " or ".join(name for name, each in variants.items() if each.shared)
-        raise InputError(f"the variant {variant} runs on one device; choose {able} to share the work of several")
+        raise InputError(f"the variant {variant} runs on one device; choose {able} to use several devices")
     chosen = [get_device(other) for other in others]
     for device in chosen:
         device.require_precision(precision)
         like = (first.kind, first.vector_width(precision))
         if (device.kind, device.vector_width(precision)) != like:
-            raise InputError(f"{first} and {device} differ in kind; devices that share the work must be alike")
+            raise InputError(f"{first} and {device} differ; devices that share the work must be of the same kind")
     return chosen

@@ -58,18 +58,18 @@ class SolventSpec(EvaluationSpec[SolventResult]):
 
     def __post_init__(self) -> None:
         if self.per_residue and not self.energy:
-            raise KeywordError("`per_residue` is about energies, which are left out; leave out one of the two")
+            raise KeywordError("`per_residue` applies to energies, which are not computed; leave out one of the two")
 
     @classmethod
     def of_plan(cls, result: SolventResult | SolventBatch) -> SolventSpec:
-        """Make the job that corresponds to a result for Atoms."""
+        """Create the job that corresponds to a result for Atoms."""
         return cls(
             precision=result.precision, model=result.model, energy=bool(result.terms.names), variant=result.variant,
             accuracy=result.accuracy,
         )  # fmt: skip
 
     def plan(self, atoms: Atoms) -> Solvent:
-        """Make a plan."""
+        """Create a plan."""
         devices = list(self.device) if isinstance(self.device, tuple) else self.device
         return having(Solvent, self.variant)(
             atoms, variant=self.variant, precision=self.precision, device=devices, model=self.model,
@@ -189,5 +189,5 @@ def _details(result: SolventResult) -> list[str]:
 
 
 def recorded(result: SolventResult | SolventBatch) -> Evaluation[SolventResult]:
-    """Make an evaluation from a result for Atoms, or from a batch."""
+    """Create an evaluation from a result for Atoms, or from a batch."""
     return SolventSpec.of_plan(result).of_result(result)

@@ -29,7 +29,7 @@ def _tree_choices(machine: Machine, n_atoms: int) -> Sequence[Settings]:
 
 VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
     "pair": Variant(
-        "solvent/pair.cl", "born_sums_pair", "a work-group for each atom, tree sum in local memory",
+        "solvent/pair.cl", "born_sums_pair", "one work-group per atom, tree sum in local memory",
         partial(PlainPasses, Pair), choices=by_rule_up_to(MOST_TRIED),
     ),
     "tiled": Variant(
@@ -37,7 +37,7 @@ VARIANTS: dict[str, Variant[Callable[..., SolventPasses]]] = {
         choices=SolventLayout.choices,
     ),
     "tree": Variant(
-        "solvent/tree.cl", "born_sums_tree", "distant boxes by moments, to an accuracy", Tree,
+        "solvent/tree.cl", "born_sums_tree", "distant boxes by moments, to a given accuracy", Tree,
         approximates=True, shared=True, choices=_tree_choices,
     ),
 }  # fmt: skip

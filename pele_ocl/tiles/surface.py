@@ -100,7 +100,7 @@ def crowding(atoms: Atoms, found: Outputs, k: int, model: SolventModel) -> Input
         count = int((r2 < (reach[heavy] + reach[i]) ** 2).sum()) - 1
         if count > NEIGHBOURS:
             return InputError(
-                f"{atoms.describe(i)} has {count} neighbours, too many for an LCPO surface, which takes up to "
-                f"{NEIGHBOURS}; check for molecules on top of each other"
+                f"{atoms.describe(i)} has {count} neighbours, too many for an LCPO surface, which supports "
+                f"up to {NEIGHBOURS}; check for overlapping molecules"
             )
     return None

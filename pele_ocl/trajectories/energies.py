@@ -87,7 +87,7 @@ class FrameEnergies(Framed, Suggests):
 
     @classmethod
     def none(cls, made: FramesMade) -> FrameEnergies:
-        """Make an object without the energies of frames, only with statistics."""
+        """Create an object without the energies of frames, only with statistics."""
         return cls(np.zeros(0, np.int64), Terms((), np.zeros((0, 0))), made=made)
 
     def __len__(self) -> int:
@@ -156,7 +156,9 @@ class FrameEnergies(Framed, Suggests):
     @property
     def _made(self) -> FramesMade:
         if self.made is None:
-            raise InputError("these energies are of `energy_over`, whose `output` writes them; table() has them all")
+            raise InputError(
+                "these energies come from `energy_over`, whose `output` writes them; table() contains them"
+            )
         return self.made
 
 
@@ -166,7 +168,9 @@ def energies_over(
 ) -> FrameEnergies:  # fmt: skip
     """Compute the energies of all frames with a plan; arguments as in `pele_ocl.energy_over`."""
     if not plan.names:
-        raise InputError("the plan computes no energies; make it with energy=True, or take batches_over for Born radii")
+        raise InputError(
+            "the plan computes no energies; create it with energy=True, or use batches_over for Born radii"
+        )
     settings = settings_of_frames(plan, over, plan._settings_of_results()) if output is not None else {}
     return frame_energies(
         over, evaluate_with(plan), workers_of(plan), output=output, resume=resume, settings=settings, progress=progress

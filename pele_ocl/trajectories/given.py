@@ -60,7 +60,7 @@ class FrameOptions:
         cls, trajectory: object, frames: Any, select: str | None, topology: str | PathLike[str] | None,
         image: Image | None,
     ) -> FrameOptions | None:  # fmt: skip
-        """Make the options for one or several files; None for frames in memory and opened trajectories."""
+        """Create the options for one or several files; None for frames in memory and opened trajectories."""
         several = [trajectory] if isinstance(trajectory, str | PathLike) else trajectory
         if not isinstance(several, list | tuple) or not several:
             return None
@@ -82,7 +82,7 @@ class FrameOptions:
             given: dict[str, object] = {"frames": self.words, "topology": self.topology, "image": self.image}
             for name, value in (given | {"resume": self.resume or None}).items():
                 if value is not None:
-                    raise KeywordError(f"`{name}` is about a trajectory; give one as `trajectory`")
+                    raise KeywordError(f"`{name}` applies to a trajectory; give one as `trajectory`")
             return
         for name, value in others.items():
             if value:
@@ -111,7 +111,8 @@ class FrameOptions:
             positions = np.zeros((len(atoms), 3))
             positions[chosen] = own
             return positions, (
-                f"{self.paths[0]}: its frames have the {len(chosen):,} selected atoms alone, of {len(atoms):,} in the "
+                f"{self.paths[0]}: its frames contain only the {len(chosen):,} selected atoms, of "
+                f"{len(atoms):,} in the "
                 "structure"
             )
         return np.asarray(positions, np.float64), ""

@@ -82,7 +82,7 @@ class Trajectory:
         files = () if held else tuple(file_path(path) for path in file_paths("paths", (paths,) if one else paths))
         self.paths: tuple[Path | MemoryFile, ...] = (held,) if held else files
         if not self.paths:
-            raise InputError("no trajectory was given; give the path of one")
+            raise InputError("no trajectory is given; give the path of one")
         self.inputs = files if topology is None else (*files, file_path(topology, "topology"))
         names = None if topology is None else described_file(self.inputs[-1])
         self._angles = None if atoms is None else atoms.cell_angles
@@ -93,7 +93,7 @@ class Trajectory:
         wanted = frames_slice(frames)
         self.frames = range(*wanted.indices(sum(self.counts)))
         if not self.frames:
-            raise InputError(f"the frames {frames} are none of the {sum(self.counts):,} of {self._named()}")
+            raise InputError(f"the frames {frames} are not among the {sum(self.counts):,} of {self._named()}")
         if partial is not None:
             self._refuse_partial(partial, wanted)
         self.labels: Labels | None = None
@@ -224,8 +224,9 @@ class Trajectory:
             with self._open(path) as file:
                 if counts and file.n_atoms != n_atoms:
                     raise FormatError(
-                        f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {n_atoms:,}; all files of a trajectory "
-                        "are of one system"
+                        f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {n_atoms:,}; all files of a "
+                        "trajectory must "
+                        "have the same atoms"
                     )
                 partial = len(counts) if file.is_partial and partial is None else partial
                 n_atoms = file.n_atoms
@@ -261,7 +262,7 @@ class Trajectory:
         try:
             chosen = None if select is None else selected_atoms(select, n, names)
         except InputError:
-            advice = "give the structure that the frames are of"
+            advice = "give the structure to which the frames belong"
             if isinstance(select, Taken):
                 self._name_difference(select.labels, "the structure", advice)
             elif atoms is not None and len(atoms) != n and not isinstance(select, str | Words):
@@ -344,9 +345,11 @@ class Trajectory:
         if n in (n_file, n_selected):
             return
         if n_selected is not None:
-            raise InputError(f"the selection names {n_selected:,} of {n_file:,} atoms; the structure has {n:,}")
+            raise InputError(f"the selection contains {n_selected:,} of {n_file:,} atoms; the structure has {n:,}")
         advice = (
-            "choose those of the structure by `select`" if n_file > n else "give the structure that the frames are of"
+            "select those of the structure with `select`"
+            if n_file > n
+            else "give the structure to which the frames belong"
         )
         self._name_difference(atoms.labels, "the structure", advice)
         what = f"{self.paths[0]}: its frames have {n_file:,} atoms, the structure {n:,}"
@@ -365,8 +368,8 @@ class Trajectory:
         end = sum(self.counts[: file + 1])
         if wanted.stop is None or wanted.stop < 0 or wanted.stop > end:
             raise FormatError(
-                f"{self.paths[file]}: ends in the middle of a frame, after {self.counts[file]:,} whole ones; copy the "
-                f"file again, or use the whole ones with `frames=':{end}'`", code="cut_off"
+                f"{self.paths[file]}: ends in the middle of a frame, after {self.counts[file]:,} complete ones; "
+                f"copy the file again, or use the complete ones with `frames=':{end}'`", code="cut_off"
             )  # fmt: skip
 
     def _named(self) -> str:
@@ -430,7 +433,7 @@ def opened(
         trajectory = Trajectory(trajectory, atoms, frames, select, topology, image=image)
     elif not (frames is None and select is None and topology is None and image == "auto"):
         raise InputError(
-            "frames, select, topology and image belong to paths; the Trajectory that was given has its own"
+            "frames, select, topology and image can only be given with paths; a Trajectory already defines them"
         )
     if trajectory.labels is None or atoms.labels is None:
         trajectory.require(len(atoms))

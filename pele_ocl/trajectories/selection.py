@@ -33,7 +33,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
         words = select if isinstance(select, Words) else Words(select)
         if names is None and words.needs_names:
             raise InputError(
-                f"the selection {words.text[:60]!r} is about names, which a trajectory does not have; give a "
+                f"the selection {words.text[:60]!r} uses names, which a trajectory does not contain; give a "
                 "structure of all "
                 "its atoms by `topology`, or indices, such as 'index 0:331'"
             )
@@ -51,7 +51,7 @@ def selected_atoms(select: Selection, n_atoms: int, names: SelectableAtoms | Non
         except IndexError:
             raise InputError(f"the selected atoms are not among the {n_atoms:,} of a frame") from None
     if chosen.ndim != 1 or not len(chosen):
-        raise InputError(f"the selection {described(select)} names no atoms")
+        raise InputError(f"the selection {described(select)} contains no atoms")
     return chosen
 
 

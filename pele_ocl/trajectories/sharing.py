@@ -98,7 +98,7 @@ def shared_frames(
 def require_output(output: Path | None, resume: bool, shard: Shard | None) -> None:
     """Raise InputError for a shard or `resume` without output."""
     if output is None and (resume or shard is not None):
-        raise KeywordError(f"{'`resume` continues' if resume else '`shard` begins'} a file; name it as `output`")
+        raise KeywordError(f"{'`resume` continues' if resume else '`shard` begins'} a file; give it as `output`")
 
 
 def _results_by(

@@ -33,7 +33,7 @@ class Superposition:
         n = len(points)
         if n < 3 or np.linalg.svd(self._points, compute_uv=False)[1] < _THIN * np.sqrt(n):
             raise InputError(
-                f"the {n:,} atoms of {self.words!r} stand on a line or are fewer than three; superpose by other atoms"
+                f"the {n:,} atoms of {self.words!r} are collinear or fewer than three; superpose by other atoms"
             )
 
     def __call__(self, positions: Positions) -> tuple[Floats, Floats]:

@@ -146,7 +146,7 @@ class Tally:
                 mean, sd, least, most = (f"{value:{FURTHER_COLUMNS[name].form}}" for value in values.values())
                 lines += ["", f"{FURTHER_COLUMNS[name].title}: mean {mean}, sd {sd}, {least} to {most}"]
         lines += self._residues.lines()
-        earlier = f", {self.n_earlier:,} were there" if self.n_earlier else ""
+        earlier = f", {self.n_earlier:,} were already computed" if self.n_earlier else ""
         return [*lines, "", f"{how}: {frame_rate(self._rate())}, total {duration(total)}{earlier}"]
 
 
@@ -155,7 +155,10 @@ def imaged(n_imaged: int, n_frames: int) -> list[Finding]:
     if not n_imaged:
         return []
     were = "was" if n_frames == 1 else "were"
-    text = f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules made whole and placed side by side"
+    text = (
+        f"{n_imaged:,} of {counted(n_frames, 'frame')} {were} imaged: molecules were made whole and placed "
+        "next to each other"
+    )
     return [Finding("repaired", text, code="imaged")]
 
 

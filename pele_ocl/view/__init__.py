@@ -132,7 +132,7 @@ class View(Framed):
             f"Surface       {surface.area:,.0f} A^2, {len(surface.faces):,} triangles, probe {surface.probe:.3g} A",
             f"Values        {of.known.min():.4g} to {of.known.max():.4g} {one_line(of.unit)}".rstrip(),
             f"Quantity      {of.quantity}{place}",
-            f"Colours       {-of.end:g} to {of.end:g}; {of.beyond:.1%} of the surface is beyond them",
+            f"Colours       {-of.end:g} to {of.end:g}; {of.beyond:.1%} of the surface is beyond this range",
             *([f"Grey          {of.missing:.1%} of the surface has no value"] if of.missing else []),
         ]
         return "\n".join(lines)
@@ -224,10 +224,10 @@ def view(
         raise KeywordError("choose one of `map` and `residue_values`")
     shown_map: Any = getattr(map, "map", map)  # map of a result
     if from_unit is not None and (shown_map is None or isinstance(shown_map, Map)):
-        raise KeywordError("`from_unit` is about the file of `map`")
+        raise KeywordError("`from_unit` applies to the file of `map`")
     for name, value in (("method", method), ("ionic_strength", ionic_strength)):
         if value is not None and not (shown_map is residue_values is None):
-            raise KeywordError(f"`{name}` is about a potential that is computed; leave it out")
+            raise KeywordError(f"`{name}` applies to computed potentials; leave it out")
     if method is not None:
         arguments.choice("method", method, METHODS)
     if color_max is not None:
@@ -284,7 +284,7 @@ def _of_map(given: Given, map_: Map | Path_, from_unit: str | None, end: float |
     if isinstance(map_, Map):
         require_map(map_)
         name = map_.title or "map"
-        about = f"The surface has the colours of {name}."
+        about = f"The surface is coloured by {name}."
         return painted(given.atoms, map_, end=end, title=_titled(given, name), about=about), []
     source = read_file(map_)
     values, name = with_unit(source.path, read_map(source), from_unit), one_line(source.path.name)
@@ -307,7 +307,7 @@ def _of_residues(
     try:
         shown = painted(
             given.atoms, residue_values=found.values, unit=found.unit, end=end, title=_titled(given, name),
-            about=f"Each residue has the colour of its value in {name}: {found.title}.",
+            about=f"Each residue is coloured by its value in {name}: {found.title}.",
         )  # fmt: skip
     except InputError as error:
         raise InputError(f"{source}: {error}") from None

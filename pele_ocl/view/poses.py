@@ -58,7 +58,7 @@ def save_poses_page(
     Raises InputError if there is no pose.
     """
     if not len(poses):
-        raise InputError("no poses to show were given")
+        raise InputError("no poses to show are given")
     values = {name: np.asarray(column.values, np.float64) for name, column in columns.items()}
     order = np.argsort(np.where(np.isfinite(values[axes[1]]), values[axes[1]], np.inf), kind="stable").tolist()
     data = {

@@ -150,7 +150,7 @@ def main() -> None:
             n_other[has_converged] += 1
             print(f"seed {seed}{'' if has_converged else ' (apbs did not converge)'}: {other}", flush=True)
     for has_converged, what in ((True, "converged"), (False, "did not converge")):
-        print(f"{counts[has_converged]} inputs in which apbs {what}, {n_other[has_converged]} with another number")
+        print(f"{counts[has_converged]} inputs in which apbs {what}, {n_other[has_converged]} with a different energy")
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("after", type=Path, help="folder of the other")
     parser.add_argument("--device", help="part of a device's name, or its index; default: the best")
     parser.add_argument("--quick", action="store_true", help="the variants that `auto` takes, short measurements")
-    parser.add_argument("--calls", action="store_true", help="time whole calls of a kept plan, too")
+    parser.add_argument("--calls", action="store_true", help="also time complete calls of a stored plan")
     parser.add_argument("--bound", type=float, default=1.03, help="ratio beyond which a case is slower; default: 1.03")
     for name, choices in (("quantity", QUANTITIES), ("precision", ("float32", "float64")), ("system", None)):
         parser.add_argument(f"--{name}", action="append", choices=choices, help="may be repeated; default: all")

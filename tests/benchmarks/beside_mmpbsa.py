@@ -101,7 +101,7 @@ def one_of_each(folders: list[Path], given: argparse.Namespace) -> None:
             ]
     for folder, one, other in zip(folders, theirs, totals, strict=True):
         print(f"{folder.name:16} MMPBSA.py {one:10.4f}, pele-ocl {other:10.4f} kcal/mol")
-    report(seconds, f"{len(folders)} complexes, one minimized structure each, {given.runs} runs in turns")
+    report(seconds, f"{len(folders)} complexes, one minimized structure each, {given.runs} runs in turn")
 
 
 def report(seconds: dict[str, list[float]], title: str) -> None:
@@ -136,7 +136,7 @@ def frames_of_one(own: Path, given: argparse.Namespace) -> None:
                 taken = used(command, folder, Path(temporary) / "kept" if name == "pele-ocl" else None)
                 seconds[name] += [taken] if run else []
                 (deltas[name],) = DELTA.findall((folder / "out.dat").read_text())
-    report(seconds, f"{own.name}: {len(atoms):,} atoms, {given.frames} frames, {given.runs} runs in turns; "
+    report(seconds, f"{own.name}: {len(atoms):,} atoms, {given.frames} frames, {given.runs} runs in turn; "
                     f"mean binding energies {deltas}")  # fmt: skip
 
 

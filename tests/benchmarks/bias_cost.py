@@ -90,7 +90,7 @@ def main() -> None:
         plain, own = best["plain"], best[case]
         rate = n / own / 1e6
         print(
-            f"{case:13} {1e6 * own:10.2f} us a step, plain {1e6 * plain:10.2f}: {own / plain - 1:+7.2%}; "
+            f"{case:13} {1e6 * own:10.2f} us per step, plain {1e6 * plain:10.2f}: {own / plain - 1:+7.2%}; "
             f"{rate:.3f} million replica steps per second"
         )
 

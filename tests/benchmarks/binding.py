@@ -88,7 +88,7 @@ def print_systems(plan: Binding, frames: np.ndarray) -> None:
     """Print the time of each of the three systems, and of the terms of the complex."""
     parts = {"complex": slice(None), "receptor": plan.parts.receptor, "ligand": plan.parts.ligand}
     times = {name: rate(plan.plans[name], frames[:, own]) for name, own in parts.items()}
-    print("; ".join(f"{name} {ms:.1f}" for name, ms in times.items()) + f": {sum(times.values()):.1f} ms a frame")
+    print("; ".join(f"{name} {ms:.1f}" for name, ms in times.items()) + f": {sum(times.values()):.1f} ms per frame")
     for what, changes in (
         ("without a surface", {"surface": "none"}),
         ("and without rgbmax", {"surface": "none", "born_cutoff": None}),
@@ -96,7 +96,7 @@ def print_systems(plan: Binding, frames: np.ndarray) -> None:
     ):
         model = SolventModel.like("gmx", **changes)
         other = pele_ocl.Energy(plan.atoms, gradient=False, model=model, device=plan.device)
-        print(f"complex {what}: {rate(other, frames):.1f} ms a frame")
+        print(f"complex {what}: {rate(other, frames):.1f} ms per frame")
 
 
 def main() -> None:
@@ -118,8 +118,8 @@ def main() -> None:
         found = plan.evaluate_batch(frames)
         times.append((time.perf_counter() - start) / len(frames))
     ours = float(np.median(times))
-    print(f"{plan}\n{len(atoms):,} atoms, {len(frames)} frames: {1e3 * ours:.2f} ms a frame, median of 3")
-    print(f"MMPBSA.py's paper {MMPBSA_SECONDS:.2f} s a frame: {MMPBSA_SECONDS / ours:,.0f} times as long")
+    print(f"{plan}\n{len(atoms):,} atoms, {len(frames)} frames: {1e3 * ours:.2f} ms per frame, median of 3")
+    print(f"MMPBSA.py's paper {MMPBSA_SECONDS:.2f} s per frame: {MMPBSA_SECONDS / ours:,.0f} times as long")
     if given.systems:
         print_systems(plan, frames[:16])
     few = frames[:3]
@@ -132,7 +132,7 @@ def main() -> None:
         seconds, energies = openmm_seconds(plan, frames[: given.openmm_frames], given.openmm)
         like = Binding(atoms, "chain G", model=SolventModel.like("openmm", surface="none"), device=given.device)
         away = float(np.abs(energies - like.evaluate_batch(frames[: len(energies)]).total).max())
-        print(f"OpenMM's {given.openmm} {1e3 * seconds:.2f} ms a frame: {seconds / ours:,.1f} times as long")
+        print(f"OpenMM's {given.openmm} {1e3 * seconds:.2f} ms per frame: {seconds / ours:,.1f} times as long")
         print(f"binding energies with OpenMM's constants differ by {away:.2g} kcal/mol from OpenMM's")
 
 

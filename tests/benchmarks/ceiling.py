@@ -72,6 +72,6 @@ if __name__ == "__main__":
     # The map comes first, and long enough that a device has got to its clock when the roots' turn comes.
     evaluations, roots = evaluations_a_second(device, points, n_atoms), roots_a_second(device)
     print(
-        f"{device}: {roots / 1e9:,.1f} billion roots a second; {evaluations / 1e9:,.1f} billion evaluations, "
+        f"{device}: {roots / 1e9:,.1f} billion roots per second; {evaluations / 1e9:,.1f} billion evaluations, "
         f"{evaluations / roots:.3f} of that, in a map of {points}^3 points and {n_atoms:,} atoms"
     )

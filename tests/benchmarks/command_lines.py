@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 STRUCTURES = ROOT / "data" / "structures"
 
-# Words of `pele-ocl`, in the folder of the inputs: the shipped structures, and what earlier lines of a group wrote.
+# Words of `pele-ocl`, in the folder of the inputs: the included structures, and what earlier lines of a group wrote.
 # Lines joined by " && " share a folder.
 LINES = """
 devices

@@ -2,8 +2,8 @@
 
 python tests/benchmarks/designs.py [--count 1000] [--system ubiquitin] [--noise 0.1] [--tolerance 1] [--device NAME]
 
-writes copies of a shipped structure with noise added to positions, and runs the command in a separate process: first on
-a few of them, to build kernels, and then on all.
+writes copies of an included structure with noise added to positions, and runs the command in a separate process: first
+on a few of them, to build kernels, and then on all.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ ALA HB2 6.630 4.719 -1.206|ALA HB3 5.809 3.141 -1.241|ALA C 4.713 6.129 0.000|AL
 NME N 5.846 6.835 0.000|NME H 6.737 6.359 0.000|NME CH3 5.846 8.284 0.000|NME HH31 4.819 8.648 0.000
 NME HH32 6.360 8.648 0.890|NME HH33 6.360 8.648 -0.890"""
 TORSIONS = ((4, 6, 8, 14), (6, 8, 14, 16))  # phi, psi
-TURNED = slice(9, 22)  # atoms that turn with phi, beyond the bond of N and CA
+TURNED = slice(9, 22)  # number of rotating atoms with phi, beyond the bond of N and CA
 LADDER = (300.0, 358.0, 427.0, 510.0)  # K
 EXCHANGE_EVERY = 100  # steps
 EVERY = 250  # steps between samples
@@ -59,7 +59,7 @@ BASINS = {
     "alpha": lambda phi, psi: (phi < 0) & (psi > -120) & (psi < 60),
     "beta, PII": lambda phi, psi: (phi < 0) & ((psi <= -120) | (psi >= 60)),
     "phi > 0": lambda phi, _: phi >= 0,
-    "phi of 0 to 130": lambda phi, _: (phi >= 0) & (phi < 130),
+    "phi from 0 to 130": lambda phi, _: (phi >= 0) & (phi < 130),
 }
 
 
@@ -275,7 +275,7 @@ def told_passages(who: str, counts: np.ndarray, dwelt: np.ndarray) -> None:
     error = share * (1 - share) * np.sqrt((1 / np.maximum(n, 1)).sum())
     print(
         f"{who}: {n[0]:.0f} in of {times[0]:.0f} ns, {n[1]:.0f} out of {times[1]:.0f} ns; k_in {k_in:.4f}, k_out "
-        f"{k_out:.4f} 1/ns; phi of 0 to 130 by rates {share:.4f} +- {error:.4f}",
+        f"{k_out:.4f} 1/ns; phi from 0 to 130 by rates {share:.4f} +- {error:.4f}",
         flush=True,
     )
 
@@ -357,7 +357,7 @@ def main() -> None:
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--nanoseconds", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=60.0, help="of `passages` and `rungs`")
-    parser.add_argument("--right", type=float, default=0.5, help="share begun at phi > 0, of `passages` and `rungs`")
+    parser.add_argument("--right", type=float, default=0.5, help="share started at phi > 0, of `passages` and `rungs`")
     parser.add_argument("--processes", type=int, default=0, help="with OpenMM's runs, of `passages`")
     parser.add_argument("--plain", action="store_true", help="no exchange, of `shares`")
     parser.add_argument("--discard", type=float, default=100.0, help="ps of each replica's begin")

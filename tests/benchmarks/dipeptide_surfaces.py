@@ -25,7 +25,7 @@ error below 5 kcal/mol. FILE:METHOD,... uses only these methods.
 
 `show` prints the populations of phi > 0 by parts of the time, which agree if they do not depend on the start. Then for
 each pair of surfaces the largest and the root mean square difference over bins below 5 kcal/mol in both, minus the mean
-difference; the values expected from normal errors alone (for the largest, its median and 95th percentile); and how many
+difference; the values expected from normal errors (for the largest, its median and 95th percentile); and how many
 bins differ by more than 0.15 kcal/mol, and how many by more than that and two standard errors.
 """
 
@@ -415,7 +415,7 @@ def show(sums: dict[str, Sums], methods: list[str], bins: int, figure: str | Non
         print(f"{one:20} {other:19} {of['greatest']:8.3f} {of['expected'][0]:9.3f} {of['expected'][1]:8.3f} "
               f"{of['rms']:7.3f} {of['expected_rms']:9.3f} {of['bins']:5d} {of['apart']:11d} "
               f"{of['surely']:7d}")  # fmt: skip
-    print(f"greatest of all pairs {max(of['greatest'] for of in rows):.3f}" if rows else "one surface alone")
+    print(f"greatest of all pairs {max(of['greatest'] for of in rows):.3f}" if rows else "only one surface")
     if figure:
         for theme, (background, text, *_) in THEMES.items():
             draw(surfaces, bins, Path(f"{figure}-{theme}.png"), background, text)

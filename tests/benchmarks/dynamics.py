@@ -81,7 +81,7 @@ class OpenMM:
 
 
 def structure(name: str) -> str:
-    """Return the text of a PDB file, or of a shipped structure."""
+    """Return the text of a PDB file, or of an included structure."""
     return (Path(name) if name.endswith(".pdb") else shipped("data") / "structures" / f"{name}.pdb").read_text()
 
 
@@ -128,10 +128,10 @@ def speed(options: argparse.Namespace) -> None:
         own, other = np.maximum(own, rate(ours.run) * int(count)), np.maximum(other, rate(waited))
         taken = ours.ensemble.state.bytes_on_device.size / 2**20
         print(
-            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.1f} MiB of rows, on {ours.ensemble.device}, beside "
+            f"{name}, {len(atoms):,} atoms x {count}, {taken:,.1f} MiB of rows, on {ours.ensemble.device}, and "
             f"OpenMM's {options.platform}:"
         )
-        for what, mine, its in zip(("second", "second of processor time"), own, other, strict=True):
+        for what, mine, its in zip(("second", "second of CPU time"), own, other, strict=True):
             print(f"  {mine:,.0f} steps a {what} in all, OpenMM {its:,.0f}: {mine / its:.1f} times", flush=True)
 
 
@@ -335,7 +335,7 @@ def main() -> None:
     parser.add_argument("--device")
     parser.add_argument("--platform", default="CPU")
     parser.add_argument("--cases")
-    parser.add_argument("--figure", help="where the drift's charts go: STEM-light.png, STEM-dark.png")
+    parser.add_argument("--figure", help="files for the charts of the drift: STEM-light.png, STEM-dark.png")
     parser.add_argument("--picoseconds", type=float, default=40.0)
     parser.add_argument("--openmm-runs", type=int, default=4)
     parser.add_argument("--settled", type=float, default=0.0, help="ps that do not count, of `drift`")

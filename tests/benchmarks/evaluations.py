@@ -55,7 +55,7 @@ def serve(answers: IO[str]) -> None:
             assert plan is not None
             answer(median(plan() for _ in range(request)))
             continue
-        plan = None  # and what it holds on the device
+        plan = None  # and its memory on the device
         try:
             plan = PLANS[request["quantity"]](Case(**request))
             plan()  # builds the kernels
@@ -72,7 +72,7 @@ def _profiled(evaluate: Callable[..., object]) -> dict[str, bool]:
 
 
 def _timed(case: Case, evaluate: Callable[..., object], **options: object) -> Plan:
-    """Time the kernels of an evaluation, or the whole call."""
+    """Time the kernels of an evaluation, or the complete call."""
     profile = _profiled(evaluate)
 
     def kernels() -> float:

@@ -219,7 +219,7 @@ class Search:
         shares = [
             f"{name} {1000 * of[0] / made:.1f} ({self.counts.get(name, 0)})" for name, of in self.clock.seconds.items()
         ]
-        print(f"       ms a step (rows): {', '.join(shares)}; {self.counts.get('accepted', 0)} accepted", flush=True)
+        print(f"       ms per step (rows): {', '.join(shares)}; {self.counts.get('accepted', 0)} accepted", flush=True)
         self.clock.seconds.clear()
         self.counts.clear()
 
@@ -273,7 +273,7 @@ def tell(results: Path, until: float) -> list[np.ndarray]:
         print("no accepted state")
         return []
     points, hits, there, made = list[np.ndarray](), 0, 0, 0
-    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'least RMSD':>10}   lowest binding energy, its RMSD")
+    print(f"{'seed':>4} {'epochs':>6} {'steps':>6} {'reached':>7} {'lowest RMSD':>11}  lowest binding energy, its RMSD")
     for seed in sorted({line["seed"] for line in lines}):
         own = [line for line in lines if line["seed"] == seed]
         points.append(np.array([point for line in own for point in line["points"]]))
@@ -286,7 +286,7 @@ def tell(results: Path, until: float) -> list[np.ndarray]:
     wall = max(line["seconds"] for line in lines)
     print(
         f"{hits} of {len(points)} reach {until:g} A, {there} have their lowest binding energy there; {made:,} steps in "
-        f"{wall:.0f} s, {3600 * made / wall:,.0f} an hour"
+        f"{wall:.0f} s, {3600 * made / wall:,.0f} per hour"
     )
     return points
 

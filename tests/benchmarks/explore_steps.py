@@ -119,10 +119,10 @@ def main() -> None:
     row = ensemble.state.bytes_on_device.size / len(ensemble) / 2**20
     print(f"{explorer} on {ensemble.device}: {made} steps, {accepted} accepted; {row:.1f} MiB a row of {len(ensemble)}")
     for name, (seconds, cores, thread) in clock.seconds.items():
-        times = f"{seconds / made:8.4f} s a step  {cores / made:8.4f} s of cores  {thread / made:8.4f} s of Python"
+        times = f"{seconds / made:8.4f} s per step  {cores / made:8.4f} s of cores  {thread / made:8.4f} s of Python"
         print(f"{name:14} {counts[name]:4} rows  {times}")
     seconds, cores, thread = np.sum(list(clock.seconds.values()), axis=0) / made
-    times = f"{seconds:8.4f} s a step  {cores:8.4f} s of cores  {thread:8.4f} s of Python"
+    times = f"{seconds:8.4f} s per step  {cores:8.4f} s of cores  {thread:8.4f} s of Python"
     print(f"{'all':14} {3600 / seconds:9.0f} steps per hour  {times}")
     if options.functions:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(options.functions)

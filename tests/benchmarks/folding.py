@@ -275,7 +275,7 @@ def print_ladders(of: dict[str, Any]) -> None:
         f"{of['rows']:,} replicas, {ns[-1]:.2f} ns each, {of['rows'] * ns[-1] / 1e3:.3f} us in all, in "
         f"{of['seconds']:.0f} s; exchanges accepted {min(of['accepted']):.2f} to {max(of['accepted']):.2f}"
     )
-    print("seed  least RMSD, A   first below 2 A: s of the device, ns of a replica   share folded in the last quarter")
+    print("seed  lowest RMSD, A  first below 2 A: s of the device, ns of a replica   share folded in the last quarter")
     for k in range(rmsd.shape[1]):
         first = f"{of['first_seconds'][k]:8.0f} {of['first_ns'][k]:8.2f}"
         print(f"{k:4d} {rmsd[:, k].min():14.2f} {first:>40} {of['folded_share'][k]:30.2f}")

@@ -1,9 +1,9 @@
 """Evaluation time of a complete force field with GBn2, compared with OpenMM, and the time of bonded terms.
 
 python tests/benchmarks/forcefield.py [PLATFORM [SYSTEM,... [DEVICE ...]]] builds amber14-all with implicit/gbn2.xml, no
-cutoff, in OpenMM, converts the same system by pele_ocl.from_openmm, and times both in turns: OpenMM in steps of
+cutoff, in OpenMM, converts the same system by pele_ocl.from_openmm, and times both in turn: OpenMM in steps of
 molecular dynamics, pele-ocl in evaluations with positions and results on the device. By default, PLATFORM is CUDA, and
-all shipped systems are used. Several devices are measured in turn with OpenMM:
+all included systems are used. Several devices are measured in turn with OpenMM:
 
     python tests/benchmarks/forcefield.py CPU ubiquitin intel pocl
 """
@@ -30,7 +30,7 @@ ROUNDS, TURN_SECONDS = 5, 0.3
 
 
 def openmm_system(name: str, *files: str) -> tuple[Any, Any, Any]:
-    """Return OpenMM's Topology, System and positions of a shipped structure, without cutoff and constraints.
+    """Return OpenMM's Topology, System and positions of an included structure, without cutoff and constraints.
 
     files : of the force field, by default amber14 with GBn2
     """

@@ -1,6 +1,6 @@
 """Evaluation time with full gradient if all atoms except those around a point are frozen.
 
-python tests/benchmarks/frozen.py [SYSTEM [DEVICE]] freezes the atoms of a shipped structure, by default src3,
+python tests/benchmarks/frozen.py [SYSTEM [DEVICE]] freezes the atoms of an included structure, by default src3,
 that are farther than some radius from the atom closest to its centre; positions and results stay on the device.
 """
 
@@ -23,7 +23,7 @@ MODELS = {"vacuum": SolventModel(gb="none"), "OBC2": SolventModel()}
 
 
 def structure(name: str) -> Path:
-    """Return the path of a shipped structure."""
+    """Return the path of an included structure."""
     return next((shipped("data") / "structures").glob(f"{name}.pdb*"))
 
 

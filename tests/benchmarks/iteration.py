@@ -59,7 +59,7 @@ def show(name: str, options: argparse.Namespace) -> None:
     for label, (whole, host) in {"evaluation": evaluation, "iteration": iteration}.items():
         print(f"  {label:20s} {whole:8.1f} us, of the host {host:6.1f} us")
     print(f"  in evaluations       {iteration[0] / evaluation[0]:8.2f}", flush=True)
-    timed = queue.anew(True)
+    timed = queue.new_queue(True)
     queue.finish()
     for k in range(PROFILED):
         timed.launch_bound(seats.both[(seats.count + k) % 2], 1)

@@ -94,7 +94,7 @@ if __name__ == "__main__":
     device = get_device(sys.argv[1] if len(sys.argv) > 1 else None)
     print(device)
     for n_buffers in BUFFERS:
-        print(f"{n_buffers:3d} buffers: {1e6 * seconds_a_launch(device, n_buffers):5.1f} us a launch")
+        print(f"{n_buffers:3d} buffers: {1e6 * seconds_a_launch(device, n_buffers):5.1f} us per launch")
     for n_atoms in ATOMS:
         floors = ", ".join(f"{n}: {1e6 * seconds_a_call(device, n_atoms, n):.0f} us" for n in LAUNCHES)
         print(f"floor of a call, {n_atoms:6,d} atoms, by launches: {floors}")

@@ -73,7 +73,7 @@ def main(n_frames: int, device: str | None, n_methods: int | None) -> None:
             alone = len(few) / (time.perf_counter() - start)
             error = "" if found.result.error is None else f", error {found.result.error.norm:.1e}"
             print(
-                f"{name:11s} {rate:7.1f} frames/s, kernels {kernels:6.1f} ms, host {host:4.1f} ms a frame; "
+                f"{name:11s} {rate:7.1f} frames/s, kernels {kernels:6.1f} ms, host {host:4.1f} ms per frame; "
                 f"one by one {alone:5.1f} frames/s{error}"
             )
         print(found.result.device)

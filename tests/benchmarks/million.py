@@ -2,7 +2,7 @@
 
 python tests/benchmarks/million.py DEVICE FILE.cif
 
-The file is created if it does not exist: 32 copies of the shipped RuvAB, 967,000 atoms in total. The first
+The file is created if it does not exist: 32 copies of the included RuvAB, 967,000 atoms in total. The first
 evaluation includes compiling kernels and allocating buffers.
 """
 
@@ -57,7 +57,7 @@ def main() -> None:
         make(path)
     print("| step | s |\n|---|---|")
     atoms = timed(f"file of {path.stat().st_size >> 20} MiB to atoms with parameters", lambda: read(path))
-    for what, energy in (("Born radii alone", False), ("with energies", True)):
+    for what, energy in (("only Born radii", False), ("with energies", True)):
         plan = timed(f"{what}: plan for {len(atoms):,} atoms", lambda e=energy: Solvent(atoms, device=device, energy=e))
         timed("first evaluation", plan.evaluate)
         timed("later ones", plan.evaluate)

@@ -3,7 +3,7 @@
 python tests/benchmarks/mixed.py [--count 1000] [--residues 100,400] [--noise 0.1] [--tolerance 1] [--sample 10]
     [--platform CUDA] [--field implicit] [--one-by-one] [--device NAME]
 
-cuts --count different chains of --residues residues out of the shipped structures, and adds noise to positions. All are
+cuts --count different chains of --residues residues from the included structures, and adds noise to positions. All are
 minimized in one call of minimize_many, whose time includes the preparation of every model; with --one-by-one, they do
 not share the device. --sample of them, from the smallest to the largest, are minimized by OpenMM, whose time is printed
 with and without the creation of its Context. Final energies of the sample are computed by pele-ocl in float64.
@@ -127,7 +127,7 @@ def main() -> None:
     seconds, batch = ours(models, options)
     sizes = sorted(map(len, models))
     print(
-        f"{len(models)} models of {sizes[0]} to {sizes[-1]} atoms, {mean(sizes):.0f} in the mean, to "
+        f"{len(models)} models of {sizes[0]} to {sizes[-1]} atoms, {mean(sizes):.0f} on average, to "
         f"{options.tolerance:g} kJ/mol/nm: {seconds:.2f} s, {1e3 * seconds / len(models):.2f} ms each, "
         f"{mean(result.evaluations for result in batch):.0f} evaluations, "
         f"{sum(result.converged for result in batch)} converged",

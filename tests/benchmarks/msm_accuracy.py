@@ -1,4 +1,4 @@
-"""Error by norm of multilevel summation by interpolant, order and lattice, for the shipped structures.
+"""Error by norm of multilevel summation by interpolant, order and lattice, for the included structures.
 
 python tests/benchmarks/msm_accuracy.py [CUTOFF[,CUTOFF...]]
 

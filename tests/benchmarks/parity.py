@@ -354,7 +354,8 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     rows = [row for row in every if (row.istrng, row.accept) == (SALT, ACCEPT)]
     lines = [
         "", "## Poisson-Boltzmann: `&pb`", "",
-        "pbsa, with what MMPBSA.py gives it for `&pb` with `inp = 1` and `istrng = 0.1`, next to `binding --mmpbsa`. "
+        "pbsa, with the input that MMPBSA.py writes for `&pb` with `inp = 1` and `istrng = 0.1`, compared with "
+        "`binding --mmpbsa`. "
         "Energies are in kcal/mol, at 0.5 A (`scale = 2`, the default) and at 0.25 A; the limit is extrapolated from "
         "both with second order in the spacing. `ptp1b_p` is `ptp1b_brs` with a phosphonate instead of a carboxylate.",
         "",
@@ -370,7 +371,7 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
              for of in (lambda row: row.theirs, lambda row: row.ours)]  # fmt: skip
     lines += [
         "",
-        f"- **Radii**: {wrong} of all atoms have another radius than listed by pbsa, with either `radiopt`: "
+        f"- **Radii**: {wrong} of all atoms have radii that differ from those listed by pbsa, with either `radiopt`: "
         "atoms with GAFF types keep the topology's radii in both programs.",
         f"- **Spacing**: both programs converge to the same limit within {100 * apart:.2f} %. At 0.5 A pbsa is up to "
         f"{100 * steps[0]:.2f} % above it and pele-ocl {100 * steps[1]:.2f} % below: pbsa uses weighted harmonic means "
@@ -385,7 +386,7 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
         lines.append(
             "- **Position of the grid**: pbsa uses separate grids for complex, receptor and ligand, so their errors do "
             f"not cancel. If {name} is moved by less than a step, its difference at 0.5 A, `radiopt = 0`, is "
-            f"{', '.join(f'{energy:.2f}' for energy in energies)}: from {min(energies):.2f} to {max(energies):.2f}. "
+            f"{', '.join(f'{energy:.2f}' for energy in energies[:-1])} or {energies[-1]:.2f}, depending on the shift. "
             "pele-ocl uses one grid around the complex for all three."
         )
     lines += [
@@ -456,12 +457,12 @@ def digits(row: Row) -> str:
 def cause(row: Row) -> str:
     """Return why a number may differ by more than its last digit."""
     if abs(row.exact - row.theirs) <= 2 * HALF:
-        return "float32: float64 gives their number"
+        return "float32: float64 gives the same number"
     if (row.case, row.term) in CAUSES:
         return CAUSES[row.case, row.term]
     size = max(abs(row.theirs), 1.0)
     if abs(row.exact - row.theirs) <= 5e-8 * size + HALF and row.term in ("EGB", "G solv", "TOTAL"):
-        return f"float64 gives {row.exact:,.4f}: EGB, 3e-8 of it in all complexes, a constant that is rounded somewhere"
+        return f"float64 gives {row.exact:,.4f}: EGB differs by 3e-8 in all complexes: a rounded constant"
     if row.program == "MMPBSA.py" and abs(row.exact - row.theirs) <= 10 * HALF:
         return f"float64 gives {row.exact:,.4f}: MMPBSA.py adds up numbers that sander rounded to four decimals"
     return f"not explained: float64 gives {row.exact:,.4f}"
@@ -479,15 +480,15 @@ def page(
         "",
         f"Written by `{command}` on {datetime.date.today().isoformat()}, with AmberTools 26.",
         "",
-        f"{len(cases)} complexes: those that `tests/benchmarks/parity_build.py` makes of the public "
+        f"{len(cases)} complexes: those built by `tests/benchmarks/parity_build.py` from the public "
         "[protein-ligand-benchmark](https://github.com/openforcefield/protein-ligand-benchmark), and a zinc finger "
-        "with DNA; `ptp1b_p` has a phosphonate in place of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
+        "with DNA; `ptp1b_p` has a phosphonate instead of a carboxylate. They have ff14SB, GAFF or GAFF2 and "
         "Gasteiger charges, and are not minimized, so clashes test more "
         f"digits. MMPBSA.py runs sander on NetCDF frames; sander is run with `gbsa = 1`. Of {len(rows):,} numbers that "
         f"they print with four decimals, {equal:,} agree within one unit of the last digit in float32, the default, "
         f"and {in_float64:,} with `--precision float64`.",
         "",
-        "| complex | igb | numbers | same | same in float64 | largest difference, kcal/mol | of |",
+        "| complex | igb | numbers | equal | equal in float64 | largest difference, kcal/mol | quantity |",
         "|---|---|---|---|---|---|---|",
     ]
     for case in cases:

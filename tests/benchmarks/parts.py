@@ -56,14 +56,14 @@ def no_soft_roots() -> AbstractContextManager[object]:
 
 Parts = dict[str, Callable[[], AbstractContextManager[object]]]
 SOLVENT_PARTS: Parts = {
-    "as it is": nullcontext,
+    "unchanged": nullcontext,
     "without the far series": lambda: patch.dict(tables.SERIES, float32=NO_SERIES),
     "without sorting": unsorted,
     "without vectors": scalar_vectors,
     "with plain roots and divisions": plain_roots,
 }
 MAP_PARTS: Parts = {
-    "as it is": nullcontext,
+    "unchanged": nullcontext,
     "without vectors": scalar_vectors,
     "with plain roots": plain_roots,
     "with all roots by the special-function unit": no_soft_roots,
@@ -72,7 +72,7 @@ CPU_PARTS, GPU_PARTS = ("without vectors",), ("with all roots by the special-fun
 
 
 def born_radii(name: str, device: Device) -> Callable[[], float]:
-    """Return the time of the kernels for the Born radii of a shipped structure, in seconds."""
+    """Return the time of the kernels for the Born radii of an included structure, in seconds."""
     evaluate = profiled(Solvent(load(name), variant="tiled", device=device).evaluate)
     return lambda: evaluate().seconds["born"]
 

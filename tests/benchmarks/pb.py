@@ -56,7 +56,7 @@ COMMAND = [sys.executable, "-c", "from pele_ocl.cli import main; main()", "pb"]
 
 
 def structure(name: str) -> Atoms:
-    """Return a shipped structure by name, or a file."""
+    """Return an included structure by name, or a file."""
     return load(name) if name in SYSTEMS else pele_ocl.read(name)
 
 
@@ -286,7 +286,7 @@ def frames(
         f"{len(atoms):,} atoms on {points} points, {len(atoms) - first} of them the ligand on {of_ligand}, "
         f"{count} frames, {device}\n"
     )
-    head("stage", "ms a frame")
+    head("stage", "ms per frame")
     for stage, spent in seconds.items():
         if stage != "total":
             row(f"of the equation: {stage}", f"{1e3 * spent / count:.2f}")

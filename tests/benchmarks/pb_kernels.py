@@ -87,7 +87,7 @@ def measure(run: PoissonBoltzmann, solve: Solve) -> None:
     """Print both tables."""
     Clocked(run, solve)  # builds the kernels
     found = Clocked(run, solve).rows()
-    print("| kernel | points | launches | ms | us a launch |\n|---|---|---|---|---|")
+    print("| kernel | points | launches | ms | us per launch |\n|---|---|---|---|---|")
     for kernel, points, count, seconds in found:
         print(f"| `{kernel}` | {points} | {count} | {1e3 * seconds:.3f} | {1e6 * seconds / count:.1f} |")
     print(f"| all | | {sum(row[2] for row in found)} | {1e3 * sum(row[3] for row in found):.2f} | |\n")
@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("structure", nargs="?", default="ubiquitin")
     parser.add_argument("points", nargs="?", type=int, default=161)
-    parser.add_argument("--whole", action="store_true", help="all of the potential, as APBS has it")
+    parser.add_argument("--whole", action="store_true", help="the complete potential, as in APBS")
     parser.add_argument("--frames", type=int, help="solve frames that differ by noise in one set of launches")
     parser.add_argument("--device")
     options = parser.parse_args()

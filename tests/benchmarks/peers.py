@@ -35,7 +35,7 @@ DEFAULT_SYSTEMS = ("ubiquitin", "src3")
 @click.option("--work", "works", type=click.Choice(WORKS), multiple=True, help="What to compute; default: all.")
 @click.option(
     "--system", "systems", type=click.Choice(list(SYSTEMS)), multiple=True,
-    help=f"Shipped structure of energies; default: {' and '.join(DEFAULT_SYSTEMS)}.",
+    help=f"Included structure of energies; default: {' and '.join(DEFAULT_SYSTEMS)}.",
 )  # fmt: skip
 @click.option("--structure", "paths", type=PATH, multiple=True, metavar="IN", help="A structure of your own for them.")
 @click.option("--points", type=click.IntRange(1), default=128, show_default=True, help="Along an edge of the maps.")
@@ -65,12 +65,12 @@ def peers(
     Works are a potential map of random charges (numba, torch eager and compiled, JAX, a CUDA kernel through CuPy,
     KeOps), the map of a ball of atoms to 1e-4 by a mesh (FMM3D), and for structures the complete energy with its
     gradient, Lennard-Jones and Coulomb within a cutoff, and Born radii with the GB energy (OpenMM's platforms); and
-    minimization of shipped structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU if one
+    minimization of included structures from a noisy start to 10 kJ/mol/nm (OpenMM's platforms). Peers use a GPU if one
     of the devices is a GPU.
 
     Every code runs once before it is timed, so times do not include compilation. "ms" is the time with all data in
     place: device time for kernels of pele-ocl, one of many consecutive evaluations for its energy, one step of
-    molecular dynamics for OpenMM, and for others the wall time until the device has finished. "ms a call" is the wall
+    molecular dynamics for OpenMM, and for others the wall time until the device has finished. "ms per call" is the wall
     time of an existing plan with new positions in and arrays out. The fastest and the slowest run are dropped and the
     others averaged. A map that would take longer than a second is timed on part of its central points and scaled,
     marked *. "best peer = 1" is the speed-up over the fastest peer in the same table. Errors are relative to float64;
@@ -83,7 +83,7 @@ def peers(
     from pele_ocl.opencl import get_device
 
     if "minimize" in works and paths and not systems:
-        raise click.UsageError("minimization is timed on shipped structures alone; name one by --system")
+        raise click.UsageError("only included structures are supported for minimization; choose one with --system")
     check_outputs(outputs)
     devices = [get_device(choice) for choice in choices or (None,)]
     names = systems or (() if paths else DEFAULT_SYSTEMS)

@@ -54,9 +54,9 @@ def without_reach(stack: ExitStack) -> None:
 
 
 CHANGES: dict[str, Change] = {
-    "as it is": lambda stack: None,
+    "unchanged": lambda stack: None,
     "without it": lambda stack: stack.enter_context(patch.object(lbfgs, "has_springs", lambda *_: False)),
-    "built at the begin alone": built((0,), NEVER),
+    "built only at the start": built((0,), NEVER),
     "not built after 20": built((0, 5, 10, 20), NEVER),
     "built every 80 evaluations": built((0, 5, 10, 20, 40), 80),
     "10 kcal/mol/A^2 for the rest": stiffness(10.0),

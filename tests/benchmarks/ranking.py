@@ -48,7 +48,7 @@ def charges(folder: Path, source: Path, targets: list[str]) -> None:
             elements = [of.GetSymbol() for of in molecule.GetAtoms()]
             properties = MMFFGetMoleculeProperties(molecule)
             if properties is None or elements != list(atoms.labels.elements):
-                raise SystemExit(f"{target}: {name} has no charges of MMFF94")
+                raise SystemExit(f"{target}: {name} has no MMFF94 charges")
             made[name] = [round(properties.GetMMFFPartialCharge(k), 6) for k in range(len(elements))]
         (folder / target / "mmff94.json").write_text(json.dumps(made))
         print(f"{target}: {len(made)} ligands")

@@ -50,7 +50,7 @@ def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
     pairs = {}
     for name, section in re.findall(r"^### energy: (\w+), float32\n(.*?)(?=^### |\Z)", table, re.DOTALL | re.MULTILINE):
         rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in section.splitlines() if "|" in line]
-        column = rows[0].index("ms a call")
+        column = rows[0].index("ms per call")
         found = [
             next(float(row[column]) / 1e3 for row in rows[2:] if wanted in " ".join(row[:2]))
             for wanted in (ours, theirs)
@@ -62,7 +62,7 @@ def calls(table: str, ours: str, theirs: str) -> dict[str, tuple[float, float]]:
 def models(table: str) -> tuple[float, float]:
     """Return the seconds for a thousand models minimized in one call, and one by one in OpenMM, from twenty of them."""
     mixed = re.search(
-        r"1,000 of them, .* take ([\d.]+) s, all converged\. OpenMM minimized twenty of them in ([\d.]+) s", table
+        r"1,000 models with .* take ([\d.]+) s, and all converge\. OpenMM minimized twenty of them in ([\d.]+) s", table
     )
     assert mixed is not None
     return float(mixed[1]), 1000 * float(mixed[2])

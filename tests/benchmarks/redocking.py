@@ -14,7 +14,7 @@ superposition, of the pose that is returned: docked for Vina, refined for `scree
 Scores. First 40 cases: the default score of `screen`, with MMFF94 charges, was chosen beforehand, since it ranked a
 near-native pose first in 8 of 10 other cases (ligands 3 and 4 of tyk2, mcl1, cdk2, ptp1b and p38; Vina: 6). It had 28
 of 40, Vina 30, and the score with strain 31. So the score with strain was chosen for 40 further cases before they were
-run (31, Vina 33). Also printed: the score with the energy of the bound ligand alone, in the solvent model of the score.
+run (31, Vina 33). Also printed: the score with the energy of the isolated bound ligand in the same solvent model.
 
 These 80 cases chose a sum of binding energy, strain and 8 times Vina's score for 40 complexes of PoseBusters' set,
 which were docked after this choice: near-native first in 71 of the 80 for weights of 7, 8 and 9, in 70 for 4, 5
@@ -90,7 +90,7 @@ def posebusters(source: Path, folder: Path, n: int, skip: int) -> None:
     import pele_ocl
 
     chosen = [found for own in sorted(source.iterdir()) if own.is_dir() and (found := _eligible(own)) is not None]
-    print(f"{len(chosen)} complexes with a site of amino acids alone", flush=True)
+    print(f"{len(chosen)} complexes with only amino acids in the site", flush=True)
     cases = list[str]()
     for name, lines in [*chosen[::5], *chosen[2::5]][skip:]:
         if len(cases) == n:
@@ -261,7 +261,7 @@ def _score(receptor: Any, docked: dict[str, dict[str, Any]], out: Path) -> None:
 
 
 def _ligands(screener: Any, found: Sequence[Any]) -> list[float | None]:
-    """Return the energies of the bound ligands alone in the solvent model of the score, kcal/mol."""
+    """Return the energies of the isolated bound ligands in the solvent model of the score, kcal/mol."""
     from pele_ocl import Ensemble
     from pele_ocl.screen.screener import Scored
 
@@ -401,7 +401,7 @@ def _print(rows: dict[str, Any]) -> None:
     for name, of in near.items():
         right, less = np.array(of, int), np.array(of, int) - np.array(near["vina"], int)
         print(f"  {name:24} {right.sum():3} +- {right[drawn].sum(axis=1).std():.1f}, less Vina's {less.sum():+d} +- "
-              f"{less[drawn].sum(axis=1).std():.1f} (right alone in {(less > 0).sum()}, wrong alone in "
+              f"{less[drawn].sum(axis=1).std():.1f} (only this correct in {(less > 0).sum()}, only this wrong in "
               f"{(less < 0).sum()})")  # fmt: skip
     print(f"{n} poses, {failed} failed: PoseBusters passed {before} before, {after} after refinement, {lost} lost")
 

@@ -5,7 +5,7 @@ python tests/benchmarks/relax.py MODEL.pdb... [--platform CPU] [--rounds 3] [--l
 OpenMM's side prepares each model by PDBFixer, as AlphaFold does, and minimizes it by LocalEnergyMinimizer: Amber99SB
 in vacuum, bonds to hydrogen constrained, heavy atoms restrained by 1/2 10 kcal/mol/A^2, to 2.39 kcal/mol/nm, in rounds
 that release the residues with violations. Violations of both are determined by the same rules. --heavy first removes
-hydrogens from the files, which shipped structures contain.
+hydrogens from the files, which included structures contain.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def main() -> None:
         written = fastest(through)
         each = [f"{1e6 * seconds / count:.2f}" for seconds in (stays, batch, written, reading)]
         print(
-            f"{name}, {len(atoms):,} atoms, {count:,} rows on {plan.device}: {each[0]} us a row that stays, "
+            f"{name}, {len(atoms):,} atoms, {count:,} rows on {plan.device}: {each[0]} us per unchanged row, "
             f"{each[1]} in a batch, {each[2]} written, evaluated and read, {each[3]} to read its positions",
             flush=True,
         )

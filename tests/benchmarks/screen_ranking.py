@@ -165,7 +165,7 @@ def speed(folder: Path, target: str, n: int, profile: bool) -> None:
     seconds = time.perf_counter() - start
     failed = sum(isinstance(one, pele_ocl.PeleError) for one in found)
     print(f"{target}: {n:,} complexes of {len(receptor) + len(ligands[0]):,} atoms, {failed} failed, on "
-          f"{screener.device}: {seconds / n * 1e3:,.1f} ms each, {3600 * n / seconds:,.0f} an hour")  # fmt: skip
+          f"{screener.device}: {seconds / n * 1e3:,.1f} ms each, {3600 * n / seconds:,.0f} per hour")  # fmt: skip
 
 
 _VINA = """

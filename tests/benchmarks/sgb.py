@@ -58,8 +58,8 @@ def main() -> None:
         ensemble.evaluate(keep_radii=True)
         whole, held = (seconds(ensemble, options.evaluations, keeps) for keeps in (False, True))
         print(
-            f"{len(atoms):,} atoms, {precision}, {ensemble.device}: {whole:.3f} s an evaluation, {held:.3f} s at held "
-            f"radii; {total:.2f} kcal/mol"
+            f"{len(atoms):,} atoms, {precision}, {ensemble.device}: {whole:.3f} s per evaluation, {held:.3f} s with "
+            f"fixed radii; {total:.2f} kcal/mol"
         )
 
 

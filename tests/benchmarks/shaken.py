@@ -54,7 +54,7 @@ def main() -> None:
         print(
             f"{options.system}, {options.noise} A of noise, bonds {bonds}: {sum(map(len, places))} strained places in "
             f"{sum(map(bool, places))} of {len(places)} structures, {len(batch.errors)} failed; "
-            f"{np.mean(energies):.1f} kcal/mol in the mean, {np.median(energies):.1f} in the middle, "
+            f"{np.mean(energies):.1f} kcal/mol on average, {np.median(energies):.1f} median, "
             f"{np.mean([result.evaluations for result in results]):.0f} evaluations; {plan.energy.device}",
             flush=True,
         )

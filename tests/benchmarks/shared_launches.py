@@ -50,14 +50,14 @@ def equal(atoms: Atoms, count: int, options: argparse.Namespace) -> None:
     plan = Energy(atoms, model=MODEL, variant="squares", born="pairs", device=options.device)
     with plan._lent(count) as pipeline:
         print(f"{count} conformations of {len(atoms)} atoms")
-        show(pipeline.passes.queue.anew(False), pipeline.passes.launches, count)
+        show(pipeline.passes.queue.new_queue(False), pipeline.passes.launches, count)
 
 
 def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
     """Time molecules of different topologies."""
     with ExitStack() as stack:
         device = get_device(options.device)
-        queues = [stack.enter_context(Queue(device, "float32", profile=False).beside()) for _ in range(2)]
+        queues = [stack.enter_context(Queue(device, "float32", profile=False).independent_queue()) for _ in range(2)]
         driver = Driver(*queues)
         driver.reset(most_bytes(device))
         begin = time.perf_counter()
@@ -71,7 +71,7 @@ def different(models: Sequence[Atoms], options: argparse.Namespace) -> None:
             next(turns)
         evaluation = (time.perf_counter() - begin) / LOOK / driver.n_seated
         print(
-            f"{driver.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms in the mean: prepared in "
+            f"{driver.n_seated} models, {np.mean([len(of) for of in models]):.0f} atoms on average: prepared in "
             f"{1e3 * preparation:.1f} ms each; an iteration {1e6 * evaluation:.1f} us each"
         )
         for seats in driver._by_key.values():

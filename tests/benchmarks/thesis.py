@@ -493,7 +493,7 @@ def power(device: Device) -> Iterator[str]:
     watts = [float(line) for line in (reader.communicate()[0] or "").split() if line.replace(".", "").isdigit()]
     mean = statistics.mean(watts[len(watts) // 3 :] or [float("nan")])
     joules = mean * 3 / evaluations
-    yield f"Born radii of ruvab by `pair`: {mean:.0f} W (idle {idle:.0f} W), {joules:.3g} J an evaluation."
+    yield f"Born radii of ruvab by `pair`: {mean:.0f} W (idle {idle:.0f} W), {joules:.3g} J per evaluation."
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def main() -> None:
         first.append(float(energies.detach()[1::2].median()))
     seconds = time.perf_counter() - begin
     device = rows.device
-    print(f"{options.steps:,} steps of {SAMPLES} samples on {device}: {1e3 * seconds / options.steps:.2f} ms a step,")
+    print(f"{options.steps:,} steps of {SAMPLES} samples on {device}: {1e3 * seconds / options.steps:.2f} ms per step,")
     print(f"{1e3 * inside / options.steps:.2f} ms of it energies and gradients; {lost:,} samples left out of the loss;")
     n = max(1, len(first) // 10)
     print(f"{raised} batches raised; median energy of narrow samples {np.mean(first[:n]):.0f} kcal/mol in the first "

@@ -48,7 +48,7 @@ def kernels(plan: Energy) -> str:
     with plan._lent(1) as evaluator:
         assert isinstance(evaluator, Pipeline)
         passes = evaluator.passes
-        queue = passes.queue.anew(True)
+        queue = passes.queue.new_queue(True)
         passes.launch(queue, 1)
         queue.finish()
         each = zip(passes.launches, queue.events, strict=True)

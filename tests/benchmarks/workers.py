@@ -95,7 +95,7 @@ def worker_seconds(structure: Path, frames: Path, n_workers: int, n_runs: int) -
         before = others_seconds(programs[0])
         seconds = [run(structure, frames, file, ()) for _ in range(n_runs)]
         spent = [(after - start) / n_runs for after, start in zip(others_seconds(programs[0]), before, strict=True)]
-        print(f"{n_workers} at work; processor seconds a run: scheduler {spent[0]:.2f}, command {spent[1]:.2f}")
+        print(f"{n_workers} workers; CPU seconds per run: scheduler {spent[0]:.2f}, command {spent[1]:.2f}")
     finally:
         for program in programs:
             program.terminate()

@@ -1,6 +1,7 @@
 // Bias on one to three collective variables, by cubic Hermite interpolation on a grid; docs/theory/sampling.md. One
 // work-group per conformation (third dimension), after all other passes; adds to their gradient.
 #include "common/real.clh"
+#include "common/barrier.clh"
 #include "engine/arguments.clh"
 #include "energy/results.clh"
 #include "shared/variables"
@@ -123,8 +124,9 @@ void grid_bias(
     }
 #if GRADIENT
     for (int k = 0; k < N_VARIABLES; ++k) {
+        // The previous variable may contain the same atoms. PoCL 5 crashes if this barrier follows the switch.
+        GROUP_BARRIER(GROUP, CLK_GLOBAL_MEM_FENCE);
         variable_push(variables[k].x, &of[k], kept[k], slopes[k], own.gradient);
-        GROUP_BARRIER(GROUP, CLK_GLOBAL_MEM_FENCE);  // the next variable may contain the same atoms
     }
 #endif
 }

@@ -1,8 +1,8 @@
-// One work-item computes the whole map: each atom is added to all points, dz^2 once a plane.
+// One work-item computes the whole map: each atom is added to all points; dz^2 once per plane.
 kernel void atoms_outside(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
-    global float *map)                                              // (nz, ny, nx) zeros before
+    global float *map)                                              // (nz, ny, nx), initially zero
 {
     for (int a = 0; a < n_atoms; ++a) {
         const float4 atom = atoms[a];

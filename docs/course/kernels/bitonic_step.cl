@@ -1,8 +1,8 @@
 // One step of a bitonic sort: work-item c exchanges two keys if they are in the wrong order.
 kernel void bitonic_step(
-    const uint span,      // length of the runs that this merge makes, a power of two
+    const uint span,      // length of the runs created by this merge, a power of two
     const uint distance,  // between the two keys: span / 2, span / 4, ... 1
-    global ulong *keys)   // as many as a power of two
+    global ulong *keys)   // their number is a power of two
 {
     const uint c = get_global_id(0), low = c / distance * 2 * distance + c % distance;
     const uint high = low + distance;

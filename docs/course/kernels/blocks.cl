@@ -1,4 +1,4 @@
-// Each pair of tiles once: a distance serves both atoms. A work-item has its own sums: nobody races.
+// Each pair of tiles once: both atoms use the same distance. Work-items have separate sums: no races.
 enum { TILE = 32, PARTS = 16 };
 kernel void blocks(
     const int n, global const float4 *atoms, global const float4 *series,
@@ -6,7 +6,7 @@ kernel void blocks(
     global const float8 *x, global const float8 *y, global const float8 *z,
     global const float8 *rho, global const float8 *s,
     global const float8 *series8,  // (4, n) series as columns
-    global float8 *sums)           // (PARTS, n) zeros before; all parts together: Born integrals
+    global float8 *sums)           // (PARTS, n), initially zero; their sum: Born integrals
 {
     const int m = n / 8, part = get_global_id(0);
     global float8 *of = sums + part * m;

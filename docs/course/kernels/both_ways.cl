@@ -1,7 +1,7 @@
 // Sum of a vector's lanes.
 float lanes(float8 a) { return a.s0 + a.s1 + a.s2 + a.s3 + a.s4 + a.s5 + a.s6 + a.s7; }
 
-// Adds to *sum what eight atoms get from one, and returns what that one gets from them, if `back`.
+// Adds to *sum the contributions of one atom to eight, and returns theirs to this atom, if `back`.
 float8 both_ways(
     bool is_far, bool back, float8 dx, float8 dy, float8 dz, float4 c, global const float8 *c8, int m,
     float8 rho, float8 s, float other_rho, float other_s, global float8 *sum)

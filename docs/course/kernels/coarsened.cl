@@ -1,4 +1,4 @@
-// A work-item owns neighbouring points of a row: an atom and dy^2 + dz^2 serve all of them.
+// A work-item owns neighbouring points of a row, which share the atom and dy^2 + dz^2.
 enum { POINTS = 4 };
 kernel void coarsened(
     const int n_atoms, constant float4 *atoms,                      // x, y, z [A], charge times 332.06

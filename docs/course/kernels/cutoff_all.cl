@@ -1,4 +1,4 @@
-// A work-item owns a point, and looks at every atom: only those within the cutoff count.
+// A work-item owns a point and tests every atom; only those within the cutoff contribute.
 kernel void cutoff_all(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const float cutoff,                                             // [A]

@@ -1,4 +1,4 @@
-// A work-item owns a pair, and writes its number at the next free place of its atom's segment.
+// A work-item owns a pair, and writes its number to the next free element of its atom's segment.
 kernel void fill(
     const int n_pairs, global const int *atom_of,  // (n_pairs) first or second atom of each pair
     volatile global int *next,                     // (n_atoms) where each segment begins

@@ -1,4 +1,4 @@
-// Half of what a sphere of radius s at distance r adds to the Born integral of an atom of radius rho
+// Half the contribution of a sphere (radius s, distance r) to the Born integral of an atom, radius rho
 // (Hawkins, Cramer and Truhlar 1996).
 float hct(float r, float rho, float s) {
     if (rho >= r + s) return 0;

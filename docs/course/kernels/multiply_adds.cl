@@ -1,4 +1,4 @@
-// Ceiling: eight chains of multiply-adds, eight lanes each, that wait for nothing but themselves.
+// Ceiling: eight independent chains of multiply-adds, eight lanes each.
 kernel void multiply_adds(const int n, global float8 *out) {
     const float8 x = 0.999f, y = 0.001f;
     float8 a = get_global_id(0), b = a + 1, c = a + 2, d = a + 3;

@@ -2,7 +2,7 @@
 kernel void naive(
     const int n_pairs, global const int2 *pairs,  // first and second atom
     global const float4 *atoms,                   // x, y, z [A], charge times 18.22
-    global float *gradient)                       // (n_atoms, 3) zeros before [kcal/mol/A]
+    global float *gradient)                       // (n_atoms, 3), initially zero [kcal/mol/A]
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;

@@ -1,4 +1,4 @@
-// As coalesced, on a map padded to whole groups: nothing is tested.
+// Like coalesced, on a map padded to whole groups, without tests.
 enum { POINTS = 4 };
 kernel void padded(
     const int n_atoms, constant float4 *atoms,                      // x, y, z [A], charge times 332.06

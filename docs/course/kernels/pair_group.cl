@@ -1,4 +1,4 @@
-// A work-group owns atom i; its work-items stride over the others, and a tree in local memory adds up.
+// A work-group owns atom i; its work-items stride over the others, and a tree adds their sums.
 enum { GROUP = 64 };
 kernel void pair_group(
     const int n, global const float4 *atoms,  // (n) x, y, z, scaled radius s [A]

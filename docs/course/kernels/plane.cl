@@ -1,9 +1,9 @@
-// One work-item computes one plane of the map, atoms outside; the host goes from plane to plane.
+// One work-item computes one plane, with an outer loop over atoms; the host loops over planes.
 kernel void plane(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
     const int k,                                                    // the plane
-    global float *map)                                              // (nz, ny, nx) zeros before
+    global float *map)                                              // (nz, ny, nx), initially zero
 {
     global float *points = map + k * ny * nx;
     for (int a = 0; a < n_atoms; ++a) {

@@ -1,4 +1,4 @@
-// One step of a prefix sum: each number takes on the one `distance` before it, 1, 2, 4, ... until n.
+// One step of a prefix sum: adds to each number the one `distance` before it; 1, 2, 4, ... up to n.
 kernel void scan_step(
     const int n, const int distance, global const int *before,  // (n)
     global int *after)                                          // (n)

@@ -1,9 +1,9 @@
 // A work-item owns an atom and adds it to all points. Many write to each, so additions are atomic:
-// exchange the number for the sum only if nobody changed it meanwhile, else try again.
+// the number is replaced by the sum only if no other work-item has changed it; otherwise try again.
 kernel void scatter(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing
-    volatile global int *map)                                       // (nz, ny, nx) bits, zeros before
+    volatile global int *map)                                       // (nz, ny, nx) bits, initially 0
 {
     const int a = get_global_id(0);
     if (a >= n_atoms) return;
@@ -12,7 +12,7 @@ kernel void scatter(
         const float dy = corner.y + corner.w * (p / nx % ny) - atoms[a].y;
         const float dz = corner.z + corner.w * (p / nx / ny) - atoms[a].z;
         const float value = atoms[a].w * rsqrt(dx * dx + dy * dy + dz * dz);
-        int seen = 0, expected;  // a guess: the exchange itself tells what is there
+        int seen = 0, expected;  // a guess: the exchange returns the actual value
         do {
             expected = seen;
             seen = atomic_cmpxchg(map + p, expected, as_int(as_float(expected) + value));

@@ -1,4 +1,4 @@
-// A work-item owns a pair, and stores its gradient at the pair's own number: nobody else writes there.
+// A work-item owns a pair and stores its gradient at the pair's index; no other item writes there.
 kernel void store(
     const int n_pairs, global const int2 *pairs,  // first and second atom
     global const float4 *atoms,                   // x, y, z [A], charge times 18.22

@@ -1,4 +1,4 @@
-// One work-item adds all numbers and carries along what each addition rounds off (Kahan 1965).
+// One work-item adds all numbers and compensates the rounding error of each addition (Kahan 1965).
 kernel void sum_carry(
     const int n, global const float *values,  // (n)
     global float *sums)                       // (1)

@@ -1,4 +1,4 @@
-// One work-item adds all numbers to one total, as one writes it in C.
+// One work-item adds all numbers to one total, as in plain C.
 kernel void sum_loop(
     const int n, global const float *values,  // (n)
     global float *sums)                       // (1)

@@ -1,4 +1,4 @@
-// One work-item adds runs of 256 numbers, each to a sum of its own, and adds these.
+// One work-item sums runs of 256 numbers separately, and adds these sums.
 enum { RUN = 256 };
 kernel void sum_runs(
     const int n, global const float *values,  // (n)

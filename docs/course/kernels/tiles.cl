@@ -1,4 +1,4 @@
-// As vectors, over tiles of sorted atoms: one test of two boxes is enough for 256 pairs.
+// Like vectors, over tiles of sorted atoms: one test of two boxes is sufficient for 256 pairs.
 enum { TILE = 32 };
 kernel void tiles(
     const int n, global const float4 *atoms,                       // (n) x, y, z, s [A]

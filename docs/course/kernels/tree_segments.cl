@@ -1,11 +1,11 @@
-// A work-group owns an atom: each item adds up a share of its segment, then a tree adds the shares.
+// A work-group owns an atom: each item sums a part of its segment, then a tree adds the parts.
 enum { GROUP = 64 };
 kernel void tree_segments(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
     global const int *offsets,                       // (n_atoms + 1) where each segment begins
     const float sign,                                // 1 for first atoms, -1 for second atoms
-    global float4 *gradient)                         // (n_atoms) added to
+    global float4 *gradient)                         // (n_atoms), added to
 {
     local float4 shares[GROUP];
     const int i = get_group_id(0), item = get_local_id(0);

@@ -1,4 +1,4 @@
-// A work-item owns eight atoms, one in each lane of a vector register; it meets all one by one.
+// A work-item owns eight atoms, one in each lane of a vector register, and loops over all atoms.
 kernel void vectors(
     const int n, global const float4 *atoms,  // (n) x, y, z, s [A]
     global const float8 *x, global const float8 *y, global const float8 *z,  // the same as columns

@@ -1,7 +1,7 @@
 // A work-item owns a pair and adds its gradient to both atoms, each addition atomic.
 void add(volatile global float *to, float value) {
     volatile global int *bits = (volatile global int *)to;
-    int seen = 0, expected;  // a guess: the exchange itself tells what is there
+    int seen = 0, expected;  // a guess: the exchange returns the actual value
     do {
         expected = seen;
         seen = atomic_cmpxchg(bits, expected, as_int(as_float(expected) + value));
@@ -11,7 +11,7 @@ void add(volatile global float *to, float value) {
 kernel void atomic_pairs(
     const int n_pairs, global const int2 *pairs,  // first and second atom
     global const float4 *atoms,                   // x, y, z [A], charge times 18.22
-    global float *gradient)                       // (n_atoms, 3) zeros before [kcal/mol/A]
+    global float *gradient)                       // (n_atoms, 3), initially zero [kcal/mol/A]
 {
     const int p = get_global_id(0);
     if (p >= n_pairs) return;

@@ -5,7 +5,7 @@ float8 series8(float8 r2, float8 s) {
     return s * s * s * inv_r2 * inv_r2 * sum;
 }
 
-// Eight terms: all by the series if no pair is near, else the near ones by hct8.
+// Eight terms: all by the series if no pair is near, otherwise the near ones by hct8.
 float8 born8(float8 r2, float8 rho, float8 s) {
     const float8 far = fmax(4 * s, rho + s), term = series8(r2, s);
     const int8 near = r2 < far * far;

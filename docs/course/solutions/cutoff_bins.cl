@@ -1,6 +1,6 @@
-// A work-item owns a point: it walks the bins of its neighbourhood list, and the atoms in them.
+// A work-item owns a point and loops over the bins of its neighbourhood list, and the atoms in them.
 kernel void cutoff_bins(
-    global const float4 *atoms, global const int *begins,  // bin after bin; (bins + 1) their begins
+    global const float4 *atoms, global const int *begins,  // bin after bin; (bins + 1) starts
     const int4 bins, const float edge,                     // bins along x, y, z; their edge [A]
     global const int4 *near, const int n_near,             // offsets of bins from a point's own bin
     const float cutoff,                                    // [A]

@@ -1,4 +1,4 @@
-// A work-item owns a point and adds up all atoms there. Nobody else writes to its point.
+// A work-item owns a point and sums over all atoms. No other work-item writes to this point.
 kernel void gather(
     const int n_atoms, global const float4 *atoms,                  // x, y, z [A], charge times 332.06
     const int nx, const int ny, const int nz, const float4 corner,  // first point [A]; w: spacing

@@ -1,10 +1,10 @@
-// A work-item owns an atom and adds up the stored gradients of its pairs: nobody else writes there.
+// A work-item owns an atom and sums the stored gradients of its pairs; no other one writes there.
 kernel void segments(
     const int n_atoms, global const float4 *stored,  // (n_pairs) gradients of pairs
     global const int *index,                         // (n_pairs) numbers of pairs, atom by atom
     global const int *offsets,                       // (n_atoms + 1) where each segment begins
     const float sign,                                // 1 for first atoms, -1 for second atoms
-    global float4 *gradient)                         // (n_atoms) added to
+    global float4 *gradient)                         // (n_atoms), added to
 {
     const int i = get_global_id(0);
     if (i >= n_atoms) return;

@@ -1,4 +1,4 @@
-// Each work-item adds every so many numbers; a tree adds the items' sums, one total a group.
+// Each work-item sums numbers with a stride; a tree adds the work-items' sums, one total per group.
 enum { GROUP = 64 };
 kernel void sum_tree(
     const int n, global const float *values,  // (n)

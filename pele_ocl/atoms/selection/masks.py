@@ -54,7 +54,7 @@ class MaskParser:
         self.unknown: list[str] = []
         self.choice = self._either()
         if self._next():
-            raise self._wrong("expected & or | before it" if self._next() in ":@!(*" else "it belongs to no mask")
+            raise self._wrong("expected & or | before it" if self._next() in ":@!(*" else "it is not part of a mask")
 
     def _next(self) -> str:
         """Skip blanks and return the next character, "" at the end."""
@@ -122,7 +122,7 @@ class MaskParser:
         """Parse `:` or `@` and the list that follows."""
         start = self._at
         self._at += 1
-        column, what = (_residue_names, "no residue is called") if kind == "residue" else (_names, "no atom is called")
+        column, what = (_residue_names, "no residue is named") if kind == "residue" else (_names, "no atom is named")
         lead = self._text[self._at : self._at + 1]
         if kind == "atom" and lead in ("/", "%"):
             self._at += 1
@@ -187,7 +187,7 @@ class MaskParser:
 
         def chosen(atoms: SelectableAtoms) -> Bools:
             if atoms.positions is None:
-                raise InputError("the positions of the atoms are not known, so that distances choose nothing")
+                raise InputError("the positions of the atoms are not known, so distances cannot be used")
             found = near(atoms.positions, group(atoms), distance)
             if kind == ":":
                 index = atoms.names.residue_index
@@ -211,5 +211,5 @@ def _elements(atoms: SelectableAtoms) -> Strings:
 
 def _types(atoms: SelectableAtoms) -> Strings:
     if atoms.types is None:
-        raise InputError("the atom types are not known, so that @% chooses nothing; choose by @/ and an element")
+        raise InputError("the atom types are not known, so @% cannot be used; select elements with @/")
     return atoms.types

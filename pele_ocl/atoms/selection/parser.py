@@ -38,7 +38,7 @@ KNOWN = (*ALONE, *NAMED, *NUMBERED, *_RELATIONS, *_OPERATORS)
 _RESIDUE_NAME = re.compile(r"(?=.*[A-Z])[A-Z0-9]{1,4}[+-]?")  # as in structure files
 _DEEPEST = 100  # levels of parentheses
 
-_CALLED = {"resname": "no residue is called"}
+_CALLED = {"resname": "no residue is named"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Parser:
         self.empty: list[str] = []
         self.unknown: list[str] = []
         if not self._tokens:
-            raise InputError("the selection is empty; write 'protein', say, or 'all'")
+            raise InputError("the selection is empty; write 'all', or an expression such as 'protein'")
         self.choice = self._either()
         if self._at < len(self._tokens):
             raise self._misplaced(self._tokens[self._at])
@@ -108,11 +108,11 @@ class Parser:
         )
 
     def _misplaced(self, token: Token) -> InputError:
-        """Make the error for a misplaced token."""
+        """Create the error for a misplaced token."""
         if token.text == '"':
             return self._wrong(token, "expected a second quotation mark")
         if token.text == ")":
-            return self._wrong(token, "there is no parenthesis for it to close")
+            return self._wrong(token, "there is no matching opening parenthesis")
         if token.word in KNOWN or token.text == "(":
             return self._wrong(token, "expected 'and' or 'or' before it")
         return self._wrong(token, _known(token.text))
@@ -298,6 +298,6 @@ def _known(word: str) -> str:
 
 def _surroundings(atoms: SelectableAtoms, group: Bools, distance: float, *, with_group: bool) -> Bools:
     if atoms.positions is None:
-        raise InputError("the positions of the atoms are not known, so that distances choose nothing")
+        raise InputError("the positions of the atoms are not known, so distances cannot be used")
     found = near(atoms.positions, group, distance)
     return found if with_group else found & ~group

@@ -60,7 +60,7 @@ class SelectableAtoms:
     def names(self) -> Labels:
         """Labels of the atoms. Raises InputError if there are none."""
         if self.labels is None:
-            raise InputError("these atoms have no names of atoms and residues; choose them by 'index'")
+            raise InputError("these atoms have no atom and residue names; select them with 'index'")
         return self.labels
 
     @cached_property
@@ -116,7 +116,7 @@ ALONE: dict[str, Callable[[SelectableAtoms], Bools]] = {
 
 def _types(atoms: SelectableAtoms) -> Strings:
     if atoms.types is None:
-        raise InputError("the atom types are not known, so that 'type' chooses nothing; choose by 'name' or 'element'")
+        raise InputError("the atom types are not known, so 'type' cannot be used; select with 'name' or 'element'")
     return atoms.types
 
 

@@ -188,21 +188,21 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     if general.whole(quasi, 0) == 1:
         notes.append(f"{quasi}: the quasi-harmonic entropy is not supported, and is left out")
     if gb.whole("molsurf", 0):
-        notes.append("molsurf=1: ESURF is of LCPO areas here, and differs from the one of molsurf")
+        notes.append("molsurf=1: ESURF is computed from LCPO areas, and differs from that of molsurf")
     decomp = _decomp(source, found["decomp"], of_gromacs) if "decomp" in found else None
     if decomp is not None and decomp.idecomp > 2 and decomp.verbose > 1:
-        notes.append("bonded energies stand on the diagonal of pairs of residues; sander leaves them out there")
+        notes.append("bonded energies are on the diagonal of pairs of residues, where sander omits them")
     if decomp is not None:
-        notes.append("Non-Polar Solv. of decompositions is of LCPO areas, where sander takes ICOSA's")
+        notes.append("Non-Polar Solv. of decompositions is computed from LCPO areas, whereas sander uses ICOSA")
     # If MMPBSA.py uses sander, the dielectric constant of water differs.
     by_sander = decomp is not None or bool(general.whole("use_sander", 0))
     program = "gmx" if of_gromacs else "sander" if by_sander else "mmpbsa.py"
     pb = _pb_method(_Values(source, found["pb"]), of_gromacs, notes) if "pb" in found else None
     if pb is not None and decomp is not None and decomp.idecomp > 2:
-        notes.append("Poisson-Boltzmann energies have no shares of pairs; idecomp=1 and 2 have residues' shares")
+        notes.append("Poisson-Boltzmann energies cannot be decomposed by pairs; use idecomp=1 or 2")
     mask = general.text("receptor_mask"), general.text("ligand_mask")
     if (mask[0] is None) != (mask[1] is None):
-        raise InputError(f"{source}: receptor_mask and ligand_mask go together; give both or none")
+        raise InputError(f"{source}: receptor_mask and ligand_mask must be given together; give both or none")
     start, end = general.whole("startframe", 1), general.whole("endframe", 9999999)
     step = general.whole("interval", 1)
     if start < 1 or end < start or step < 1:
@@ -211,9 +211,7 @@ def read_input(source: InputFile, of_gromacs: bool) -> MmpbsaInput:
     if of_gromacs and radii not in _RADII:
         raise InputError(f"{source}: PBRadii={radii} is not supported; choose 1 to {max(_RADII)}")
     if of_gromacs and _RADII[radii] == CHARMM_RADII and "gb" in found:
-        raise InputError(
-            f"{source}: PBRadii={radii} ({CHARMM_RADII}) is for &pb alone; leave out &gb, or choose 1 to 6"
-        )
+        raise InputError(f"{source}: PBRadii={radii} ({CHARMM_RADII}) is only for &pb; leave out &gb, or choose 1 to 6")
     method = PBMethod(_model(source, gb, program), gb.number("surfoff", 0.0), PBSolvent()) if pb is None else pb
     if "gb" in found:
         method = replace(method, model=_model(source, gb, program), surface_offset=gb.number("surfoff", 0.0))
@@ -236,7 +234,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
         opening = _NAMELIST.fullmatch(line)
         if opening is not None and opening[1].lower() != "end":
             if name:
-                raise FormatError(f"{source}:{number}: &{opening[1]} begins before &{name} ends; a line of / closes it")
+                raise FormatError(f"{source}:{number}: &{opening[1]} begins before &{name} ends; end it with a line /")
             name, line = opening[1].lower(), opening[2]
             name = _ALIASES.get(name, name)
             if name not in _KNOWN and name not in _OTHERS:
@@ -252,7 +250,7 @@ def _namelists(source: InputFile, text: list[str]) -> dict[str, dict[str, str]]:
             found[name] = _variables(" ".join(parts), source, name)
             name, parts = "", []
     if name:
-        raise FormatError(f"{source}: the namelist &{name} has no end; a line of / closes it")
+        raise FormatError(f"{source}: the namelist &{name} has no end; end it with a line /")
     if not found:
         raise FormatError(f"{source}: has no namelist such as &general; it is not an input file of MMPBSA.py")
     return found
@@ -354,7 +352,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     inp, radiopt = pb.whole("inp", 1), pb.whole("radiopt", 0 if of_gromacs else 1)
     if of_gromacs and radiopt == 1:
         radiopt = 0
-        notes.append("radiopt=0 is taken for radiopt=1, as gmx_MMPBSA does: the radii are those of the topology")
+        notes.append("radiopt=0 is used instead of radiopt=1, as by gmx_MMPBSA: the radii are those of the topology")
     for name, value, what in (
         ("inp", inp, "none and areas of the surface"), ("radiopt", radiopt, "radii of topologies and of Tan and Luo")
     ):  # fmt: skip
@@ -365,7 +363,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
     tension, offset = pb.number("cavity_surften", _OF_VOLUMES[0]), pb.number("cavity_offset", _OF_VOLUMES[1])
     if inp and (tension, offset) != (of := _for_areas(tension, offset)):
         tension, offset = of
-        notes.append(f"cavity_surften={tension:g} and cavity_offset={offset:g}, which pbsa, too, takes with inp=1")
+        notes.append(f"cavity_surften={tension:g} and cavity_offset={offset:g}, as pbsa uses with inp=1")
     constants = {
         "istrng": ("ionic_strength", 0.0), "indi": ("solute_dielectric", 1.0),
         "exdi": ("solvent_dielectric", 80.0), "prbrad": ("probe_radius", 1.4),
@@ -377,7 +375,7 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         raise InputError(f"{source}: scale={scale:g}, accept={accept:g} of &pb; both must be above 0")
     nonlinear = pb.whole("npbopt", 0)
     if nonlinear not in (0, 1):
-        raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the other")
+        raise InputError(f"{source}: npbopt={nonlinear} of &pb; choose 0, the linear equation, or 1, the nonlinear one")
     solvent = PBSolvent(
         EQUATIONS[nonlinear], ion_radius=pb.number("iprob", 2.0), spacing=1 / scale,
         tolerance=max(1e-14, min(PBSolvent.tolerance, accept)), radii=("own", "tan-luo")[radiopt],
@@ -388,9 +386,9 @@ def _pb_method(pb: _Values, of_gromacs: bool, notes: list[str]) -> PBMethod:
         "pbsa's own settings of grid, surface and solver have no effect"
     )
     if changes["ionic_strength"]:
-        notes.append("the potential of the salt's ions counts in EPB, where pbsa leaves it out (eneopt=2, its default)")
+        notes.append("EPB includes the potential of the salt's ions, which pbsa omits (eneopt=2, its default)")
     if inp:
-        notes.append("ENPOLAR is of LCPO areas, where pbsa takes its own")
+        notes.append("ENPOLAR is computed from LCPO areas, whereas pbsa uses its own")
     return PBMethod(SolventModel.like("mmpbsa.py", **changes), offset if inp else 0.0, solvent)
 
 
@@ -403,7 +401,7 @@ def _decomp(source: InputFile, values: Mapping[str, str], of_gromacs: bool) -> D
     of = _Values(source, values)
     idecomp, verbose = of.whole("idecomp", 0), of.whole("dec_verbose", 0)
     if idecomp not in (1, 2, 3, 4) or verbose not in (0, 1, 2, 3):
-        raise InputError(f"{source}: idecomp is 1 to 4 and dec_verbose 0 to 3; here are {idecomp} and {verbose}")
+        raise InputError(f"{source}: idecomp must be 1 to 4 and dec_verbose 0 to 3, not {idecomp} and {verbose}")
     print_res = of.text("print_res") or ("within 6" if of_gromacs else "all")
     return Decomp(idecomp, verbose, print_res, bool(of.whole("csv_format", 1)) or of_gromacs)
 

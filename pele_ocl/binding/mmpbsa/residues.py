@@ -46,7 +46,7 @@ def printed_residues(
     within = re.fullmatch(r"within\s+([\d.]+)", words, re.IGNORECASE)
     if within:
         if is_ligand is None:
-            raise InputError(f"print_res={words} needs receptor and ligand; name residues by number")
+            raise InputError(f"print_res={words} needs receptor and ligand; select residues by number")
         close = np.zeros(len(atoms), bool)
         for side in (is_ligand, ~is_ligand):
             close |= near(atoms.positions, side, float(within[1])) & ~side
@@ -182,8 +182,9 @@ def residue_named(word: str, labels: Labels) -> int:
     if not len(places):
         chains = ", ".join(dict.fromkeys(of or "''" for of in labels.chains[first].tolist()))
         raise InputError(
-            f"mutant_res={word}: there is no residue {found[2]}{code} in a chain {found[1]} (chains here: {chains}); a "
-            "reference structure of receptor and ligand gives them other chains and numbers"
+            f"mutant_res={word}: there is no residue {found[2]}{code} in a chain {found[1]} (chains here: "
+            f"{chains}); use "
+            "a reference structure of receptor and ligand for other chains and numbers"
         )
     if len(places) > 1:
         names = " and ".join(labels.residue(int(first[k])) for k in places[:2])

@@ -55,7 +55,7 @@ class OutputFiles:
     ) -> OutputFiles:  # fmt: skip
         """Return the requested files. Raises InputError for `frame_shares` without a decomposition."""
         if frame_shares is not None and wanted.decomp is None:
-            raise InputError("`frame_shares` is of a decomposition, and mmpbsa.in has no &decomp")
+            raise InputError("`frame_shares` needs a decomposition, but mmpbsa.in has no &decomp")
         given = (output, decomposition if wanted.decomp else None, frames_output, frame_shares)
         return cls(*(None if path is None else Path(path) for path in given))
 
@@ -65,10 +65,10 @@ class OutputFiles:
                  "frame_shares": self.shares}  # fmt: skip
         given = {name: path for name, path in named.items() if path is not None}
         if len(set(given.values())) < len(given):
-            raise InputError(f"{', '.join(f'`{name}`' for name in given)} need names of their own")
+            raise InputError(f"{', '.join(f'`{name}`' for name in given)} need different names")
         for path in given.values():
             if path.exists() and not overwrite:
-                raise InputError(f"{path} already exists; `overwrite` writes over it")
+                raise InputError(f"{path} already exists; `overwrite` replaces it")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +119,7 @@ class MmpbsaResult(Reported):
 
     def _require_shares(self) -> None:
         if not any(run.shares is not None for run in self.runs):
-            raise InputError(f"{self.source}: the run has no decomposition; &decomp of the input file asks for one")
+            raise InputError(f"{self.source}: the run has no decomposition; request one with &decomp in the input file")
 
     def written(self, outputs: OutputFiles) -> MmpbsaResult:
         """Write all files, or none if one cannot be written; return the result with the names of the files."""

@@ -100,12 +100,12 @@ def mmpbsa(
     """
     if complex_topology is None:
         raise KeywordError(
-            "the topology of the complex is missing: name it by `complex_topology`. gmx_MMPBSA makes one of structures "
-            "by tleap where it has none, which is not supported"
+            "the topology of the complex is missing: give `complex_topology`. Creating it "
+            "from structures with tleap, as gmx_MMPBSA does, is not supported"
         )
     paths = _files("trajectory", trajectory)
     if not paths:
-        raise KeywordError("frames are missing: name the files of the complex's by `trajectory`")
+        raise KeywordError("frames of the complex are missing: give `trajectory`")
     _require_pairs({"index": index, "groups": groups}, {"receptor_index": receptor_index, "receptor_group":
                    receptor_group}, {"ligand_index": ligand_index, "ligand_group": ligand_group})  # fmt: skip
     topologies = _given(complex=complex_topology, receptor=receptor_topology, ligand=ligand_topology)
@@ -150,7 +150,7 @@ def mmpbsa(
         runs = run.computed(wanted, progress)
         notes = [*wanted.notes]
         if n_imaged := sum(of.n_imaged for of in runs):
-            notes.append(f"{n_imaged:,} frames were imaged: molecules made whole and placed next to the receptor")
+            notes.append(f"{n_imaged:,} frames were imaged: molecules were made whole and placed next to the receptor")
         for sentence in notes:
             note(f"Note: {sentence}")
     result = MmpbsaResult(file, wanted, systems, runs, tuple(notes), of_gromacs, topologies["complex"], paths,
@@ -184,15 +184,15 @@ def _require_pairs(*pairs: Mapping[str, object]) -> None:
     for pair in pairs:
         if len({value is None for value in pair.values()}) > 1:
             first, second = pair
-            raise KeywordError(f"`{first}` and `{second}` go together: an index file and a group of it")
+            raise KeywordError(f"`{first}` and `{second}` must be given together: an index file and one of its groups")
 
 
 def _refuse_sharing(wanted: MmpbsaInput, resume: bool, place: Place) -> None:
     """Raise KeywordError for `resume` or workers if the requested decomposition does not support them."""
     if wanted.decomp is not None and resume:
-        raise KeywordError("a decomposition is of all frames of one run; leave out `resume`, or &decomp")
+        raise KeywordError("a decomposition needs all frames in one run; leave out `resume`, or &decomp")
     if wanted.decomp is not None and wanted.decomp.idecomp > 2 and place.is_remote:
-        raise KeywordError("pairs of residues are summed up in one process; leave out `workers` and `scheduler`")
+        raise KeywordError("pairs of residues are summed in one process; leave out `workers` and `scheduler`")
 
 
 def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
@@ -204,11 +204,11 @@ def _with_notes(wanted: MmpbsaInput, systems: Systems) -> MmpbsaInput:
     notes, side = [*wanted.notes, *systems.notes, *dict.fromkeys(of_frames)], systems.is_ligand
     if side is not None and side.sum() > (~side).sum():
         notes.append(
-            f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; the "
-            "difference is the same if the two were meant the other way round"
+            f"the ligand has {int(side.sum()):,} atoms, more than the {int((~side).sum()):,} of the receptor; if "
+            "receptor and ligand were exchanged, the difference is the same"
         )
     if wanted.decomp is not None and wanted.alanine is not None and wanted.alanine.mutant_only:
-        raise InputError("mutant_only=1 leaves out the wild type, which &decomp is of; leave out one of the two")
+        raise InputError("mutant_only=1 omits the wild type, which &decomp needs; leave out one of them")
     if wanted.entropies is not None and side is None:
         notes.append("entropies of binding are omitted, because there is no receptor and no ligand")
         return replace(wanted, notes=tuple(notes), entropies=None)
@@ -345,8 +345,9 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
     if wanted.alanine is None:
         if topologies:
             raise InputError(
-                "`mutant_complex`, `mutant_receptor` and `mutant_ligand` are of an alanine scan; mmpbsa.in has no "
-                "&alanine_scanning"
+                "`mutant_complex`, `mutant_receptor` and `mutant_ligand` are only for an alanine scan, but "
+                "mmpbsa.in has "
+                "no &alanine_scanning"
             )
         return []
     whole = systems.sources["complex"]
@@ -354,7 +355,7 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
     assert labels is not None
     if topologies and "complex" not in topologies:
         raise InputError(
-            "`mutant_receptor` and `mutant_ligand` go with `mutant_complex`, the topology of the whole mutant"
+            "`mutant_receptor` and `mutant_ligand` need `mutant_complex`, the topology of the complete mutant"
         )
     if topologies:
         residue, found = _by_topologies(systems, topologies)
@@ -366,7 +367,7 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
         )
     if len(systems.sources) > 1:
         raise InputError(
-            "an alanine scan of separate trajectories needs topologies of the mutant: `mutant_complex`, "
+            "an alanine scan with separate trajectories needs topologies of the mutant: `mutant_complex`, "
             "`mutant_receptor`, `mutant_ligand`"
         )
     residues = [residue_named(word, labels) for word in wanted.alanine.residues]
@@ -375,7 +376,9 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
     atoms = whole.at_first_frame(wanted.frames)
     names = labels.residue_names[labels.residue_starts[residues]].tolist()
     if len({with_dielectric(wanted, wanted.alanine, str(name)).model.solute_dielectric for name in names}) > 1:
-        raise InputError("cas_intdiel=1 gives these residues several dielectric constants; name one in mutant_res")
+        raise InputError(
+            "cas_intdiel=1 assigns several dielectric constants to these residues; give one residue in mutant_res"
+        )
     return [_mutation(systems, wanted, residue, {"complex": to_alanine(atoms, residue)}) for residue in residues]
 
 
@@ -393,7 +396,7 @@ def _by_topologies(systems: Systems, topologies: Mapping[str, Path]) -> tuple[in
             if place is not None:
                 found[name] = mutant_of(atoms[name], of[name], place)
     if len(atoms) > 1 and len(found) == 1:
-        raise InputError("separate trajectories need the mutant's part, too: give `mutant_receptor` or `mutant_ligand`")
+        raise InputError("separate trajectories also need the mutant's part: give `mutant_receptor` or `mutant_ligand`")
     return residue, found
 
 

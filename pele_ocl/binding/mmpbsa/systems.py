@@ -167,8 +167,9 @@ def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDAr
     wanted, rest = _keys(ligand), _keys(receptor)
     if len(receptor) + own != n:
         raise InputError(
-            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}, which is not their sum; "
-            "a topology with water is `solvated_complex`, and its parts are `receptor_topology` and `ligand_topology`"
+            f"the complex has {n:,} atoms, receptor and ligand {len(receptor):,} and {own:,}; these numbers do not add "
+            "up. A topology with water is `solvated_complex`, and its parts are `receptor_topology` and "
+            "`ligand_topology`"
         )
     starts = [n - own, 0, *range(1, n - own)]
     for start in starts:
@@ -178,7 +179,7 @@ def parts_by_topologies(complex_: Atoms, receptor: Atoms, ligand: Atoms) -> NDAr
             is_ligand[inside] = True
             return is_ligand
     raise InputError(
-        "the atoms of receptor and ligand are not those of the complex; name receptor_mask and ligand_mask in &general"
+        "the atoms of receptor and ligand are not those of the complex; set receptor_mask and ligand_mask in &general"
     )
 
 
@@ -203,7 +204,7 @@ def require_alike(complex_: Atoms, chosen: NDArray[np.bool_], part: Atoms, name:
             k = int(far[0])
             raise InputError(
                 f"the {name}'s topology has {parameter} {theirs[k]:g} for {part.describe(int(order[k]))}, the "
-                f"complex's {ours[k]:g}; make both from one (ante-MMPBSA.py does)"
+                f"complex's {ours[k]:g}; create both from one topology, as with ante-MMPBSA.py"
             )
 
 
@@ -269,14 +270,15 @@ def amber_systems(
                 raise InputError(f"the mask {mask!r} selects no atoms of {topologies['complex']}")
         if (is_receptor == is_ligand).any():
             raise InputError(
-                f"the masks {wanted.masks[0]!r} and {wanted.masks[1]!r} do not share out the atoms of "
-                f"{topologies['complex']}; each is in one of them"
+                f"the masks {wanted.masks[0]!r} and {wanted.masks[1]!r} do not divide the atoms of "
+                f"{topologies['complex']} between them; each atom must be in exactly one mask"
             )
     elif len(atoms) == 3:
         is_ligand = parts_by_topologies(atoms["complex"], atoms["receptor"], atoms["ligand"])
     elif len(atoms) == 2:
         raise InputError(
-            "receptor and ligand go together: give `receptor_topology` and `ligand_topology`, or neither for the "
+            "receptor and ligand must be given together: give `receptor_topology` and `ligand_topology`, or "
+            "neither for the "
             "complex alone"
         )
     if is_ligand is not None:
@@ -360,7 +362,7 @@ def gromacs_systems(
     receptor, ligand = (_among(index, number, of, len(whole), topology)
                         for number, of in zip(groups, named, strict=True))  # fmt: skip
     if len(np.intersect1d(receptor, ligand)):
-        raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; an atom is in one part")
+        raise InputError(f"{index}: the groups {groups[0]} and {groups[1]} share atoms; each atom must be in one group")
     complex_ = np.union1d(receptor, ligand)
     atoms = _with_radii(whole[complex_], wanted.gb_radii)
     assert atoms.labels is not None

@@ -175,7 +175,7 @@ class OpenedWork:
             if size > _MOST_BYTES:
                 raise InputError(
                     f"`frame_shares` of pairs would need {size / 2**30:.1f} GiB for {len(self.frames):,} frames of "
-                    f"{len(kept):,} residues; name fewer in print_res"
+                    f"{len(kept):,} residues; give fewer in print_res"
                 )
         return plan, Decomposer(plan.plans["complex"], plan.parts, decomp.idecomp, is_backbone, kept)
 

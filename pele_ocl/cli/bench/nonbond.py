@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     f"{'list':10s}{'gradient':10s}{'precision':10s}{'variant':15s}{'prepare ms':>12s}{'ms':>12s}{'speed-up':>11s}"
-    f"{'G pairs/s':>11s}{'ns a pair':>11s}{'energy':>9s}{'gradient':>10s}"
+    f"{'G pairs/s':>11s}{'ns/pair':>11s}{'energy':>9s}{'gradient':>10s}"
 )
 
 
@@ -29,7 +29,7 @@ HEAD = (
     "--cutoff", type=float, default=12.0, show_default=True, help="Distance at which the pair lists end, Angstrom."
 )
 @click.option("--order", "orders", type=click.Choice(["sorted", "shuffled"]), multiple=True, help="Default: both.")
-@group_option("the thesis' kernels that have groups of a fixed size; by default 128")
+@group_option("the thesis' kernels with groups of a fixed size; by default 128")
 def nonbond(
     systems: tuple[str, ...], variants: tuple[str, ...], precisions: tuple[str, ...], device: str | None, runs: int,
     as_json: bool, cutoff: float, orders: tuple[str, ...], group: int | None,

@@ -32,7 +32,9 @@ HEAD = (
 def _say_gone(context: click.Context, parameter: click.Parameter, is_given: bool) -> None:
     """Issue a note that an option of version 0.1, about other programs, has no effect."""
     if is_given:
-        note("--no-peers has no effect any more: no other programs are timed here; it goes in 0.4.0")
+        note(
+            "--no-peers no longer has an effect, because other programs are not timed here; it will be removed in 0.4.0"
+        )
 
 
 def _numbers(context: click.Context, option: click.Parameter, given: str | None) -> tuple[int, ...]:
@@ -115,7 +117,7 @@ def potmap(
         grid = Grid.around(atoms)
     if groups or points_per_item:
         if len(chosen) > 1 or len(chosen[0]) > 1:
-            raise click.UsageError("tables of sizes are of one device")
+            raise click.UsageError("tables of sizes need a single device")
         for precision in precisions or ("float32",):
             cells = measure_sizes(
                 atoms, grid, precision, chosen[0][0], groups or ((32, 4, 1),), points_per_item or (1, 2, 4, 8),

@@ -68,7 +68,7 @@ class Tasks:
 
     @classmethod
     def of(cls, atoms: Atoms, one_four: OneFourPairs | None, model: SolventModel, names: Sequence[str]) -> Tasks:
-        """Make the tasks of the named terms, sorted by kind. one_four : None to leave 1-4 pairs out"""
+        """Create the tasks of the named terms, sorted by kind. one_four : None to leave 1-4 pairs out"""
         bonded = Bonded() if atoms.bonded is None else atoms.bonded
         parts = [_harmonic(bonded, *of, names) for of in HARMONIC if of[1] in names]
         parts += [
@@ -138,7 +138,7 @@ def _widened(columns: NDArray[np.int32], width: int, value: int) -> NDArray[np.i
 
 
 def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Sequence[str]) -> Tasks:
-    """Make the tasks of a harmonic term; equilibrium angles are stored as cosine, sine and excess over their range."""
+    """Create the tasks of a harmonic term; equilibrium angles are stored as cosine, sine and excess over the range."""
     table = getattr(bonded, name)
     kept = table.parameters[:, 0] != 0
     parameters = table.parameters[kept]
@@ -150,7 +150,7 @@ def _harmonic(bonded: Bonded, name: str, term: str, kind: BondedKind, names: Seq
 
 
 def _torsions(table: Torsions, row: int) -> Tasks:
-    """Make one task per torsion with all its cosine terms, sorted by n; terms with k = 0 are left out."""
+    """Create one task per torsion with all its cosine terms, sorted by n; terms with k = 0 are left out."""
     k, n, phase = table.parameters[table.parameters[:, 0] != 0].T
     atoms = table.atoms[table.parameters[:, 0] != 0].astype(np.int64)
     atoms = np.where((atoms[:, 0] > atoms[:, 3])[:, None], atoms[:, ::-1], atoms)  # equal torsions in both directions
@@ -166,7 +166,7 @@ def _torsions(table: Torsions, row: int) -> Tasks:
 
 
 def _cmaps(bonded: Bonded, row: int) -> Tasks:
-    """Make the tasks of CMAP terms; the 16 coefficients per cell of a map are four rows of parameters."""
+    """Create the tasks of CMAP terms; the 16 coefficients per cell of a map are four rows of parameters."""
 
     tasks = Tasks.plain(BondedKind.CROSS_TWISTS, bonded.cmaps.atoms, row, np.empty((len(bonded.cmaps), 0)))
     sizes = np.array([len(of) for of in bonded.maps], np.int64)
@@ -177,7 +177,7 @@ def _cmaps(bonded: Bonded, row: int) -> Tasks:
 
 
 def _pairs(one_four: OneFourPairs, model: SolventModel, names: Sequence[str]) -> Tasks:
-    """Make the tasks of 1-4 pairs; each atom is a member twice, for Lennard-Jones and for Coulomb."""
+    """Create the tasks of 1-4 pairs; each atom is a member twice, for Lennard-Jones and for Coulomb."""
     charges, sigma, epsilon = one_four.parameters.T
     of_lj, of_coulomb = ONE_FOUR_TERMS
     by_coulomb = model.coulomb_factor if of_coulomb in names else 0.0

@@ -40,13 +40,13 @@ class Axis:
 
     @classmethod
     def of(cls, variable: Variable, bounds: Range | None, spacing: float = 1.0, n: int | None = None) -> Axis:
-        """Make an axis of n nodes, or of nodes at most `spacing` apart.
+        """Create an axis of n nodes, or of nodes at most `spacing` apart.
 
         Raises InputError for a variable with neither period nor bounds, or with both.
         """
         if variable.period:
             if bounds is not None:
-                raise InputError("a torsion has its period, and no bounds; give None in their place")
+                raise InputError("a torsion is periodic and has no bounds; give None instead")
             n = n or max(4, int(np.ceil(variable.period / spacing)))
             return cls(n, -variable.period / 2, variable.period / n, True)
         if bounds is None or not np.isfinite(bounds).all() or not bounds[0] < bounds[1]:
@@ -293,7 +293,7 @@ class Metadynamics(Growing):
     name: str = "metadynamics"
 
     def __post_init__(self) -> None:
-        number("height", self.height, "a number of kcal/mol, 0 or more", least=0)
+        number("height", self.height, "a number in kcal/mol, 0 or more", least=0)
         self._check_growth()
 
     @property

@@ -55,7 +55,7 @@ class OPES(Growing):
     decay = -1.0
 
     def __post_init__(self) -> None:
-        number("barrier", self.barrier, "a number of kcal/mol above 0", above=0.0)
+        number("barrier", self.barrier, "a number in kcal/mol above 0", above=0.0)
         self._check_growth()
 
     @property

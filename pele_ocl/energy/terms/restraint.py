@@ -44,8 +44,8 @@ class PositionalRestraint(Term):
     name: str = "restraint"
 
     def __post_init__(self) -> None:
-        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more", least=0)
-        number("flat", self.flat, "a number of Angstrom, 0 or more", least=0)
+        number("force_constant", self.force_constant, "a number in kcal/mol/A^2, 0 or more", least=0)
+        number("flat", self.flat, "a number in Angstrom, 0 or more", least=0)
         # Copied, since a plan makes its buffers at first use, and again for each thread.
         if self.reference is not None:
             object.__setattr__(self, "reference", read_only(positions_of(self.reference, "reference"), np.float64))
@@ -73,7 +73,7 @@ class PositionalRestraint(Term):
         queue, encoding, atoms = context.queue, context.encoding, context.atoms
         shifted = self._references(atoms) - encoding.shift(*atoms.bounds())
         if np.abs(shifted - encoding.base).max() > encoding.reach:
-            raise InputError("the positions that atoms are restrained to lie far from the molecule; use float64")
+            raise InputError("the reference positions are far from the molecule; use float64")
         references = np.empty(shifted.shape, encoding.dtype)
         encoding.encode(shifted, references)
         context.buffers[f"reference of {self.name}"] = there = queue.upload_each(references, encoding.dtype)
@@ -126,8 +126,8 @@ class CenterRestraint(Term):
     name: str = "center_restraint"
 
     def __post_init__(self) -> None:
-        number("force_constant", self.force_constant, "a number of kcal/mol/A^2, 0 or more", least=0)
-        number("flat", self.flat, "a number of Angstrom, 0 or more", least=0)
+        number("force_constant", self.force_constant, "a number in kcal/mol/A^2, 0 or more", least=0)
+        number("flat", self.flat, "a number in Angstrom, 0 or more", least=0)
         chosen = atoms_chosen("atoms to restrain", self.atoms)
         object.__setattr__(self, "atoms", read_only(chosen, chosen.dtype))
         for name, shape in (("target", (3,)), ("weights", None)):

@@ -50,7 +50,7 @@ class TermContext:
     @property
     def run(self) -> Binder:
         """Former name of `queue`, for users' terms. Gives a DeprecationWarning."""
-        former = "TermContext.run is now TermContext.queue; the former name ends with the next release"
+        former = "TermContext.run is now TermContext.queue; the former name will be removed in the next release"
         warnings.warn(former, DeprecationWarning, stacklevel=2)
         return self.queue
 

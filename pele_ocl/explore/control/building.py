@@ -99,8 +99,8 @@ class MetricMaker:
         found = Rmsd(self._atoms, there, chosen, superposed, hydrogens)
         if found.n_compared < found.n_chosen:
             self.notes.append(
-                f"{self._file}: {block.place} is of {found.n_compared:,} of the {found.n_chosen:,} atoms that it "
-                f"selects, because {path} has no others by chain, residue and name"
+                f"{self._file}: {block.place} uses {found.n_compared:,} of the {found.n_chosen:,} selected atoms, "
+                f"because {path} contains no others with the same chain, residue and name"
             )
         return found
 
@@ -194,5 +194,5 @@ def native_of(file: Path, block: MetricBlock) -> Path:
     native = block.settings.get("Native")
     path = native.get("path") if isinstance(native, Mapping) else None
     if not isinstance(path, str):
-        raise FormatError(f"{file}: {block.place}.Native names no path")
+        raise FormatError(f"{file}: {block.place}.Native has no path")
     return Path(path)

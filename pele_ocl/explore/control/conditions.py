@@ -58,7 +58,7 @@ class _Parser:
     def whole(self) -> Condition:
         test = self._or()
         if self._tokens:
-            raise self._fault(f"{quoted(self._tokens[0])} is left over")
+            raise self._fault(f"{quoted(self._tokens[0])} is not expected here")
         return Condition(self._text, tuple(self._sensors), test)
 
     def _or(self) -> Test:
@@ -87,7 +87,7 @@ class _Parser:
     def _comparison(self) -> Test:
         name = self._token()
         if name in _WORDS or name in _COMPARISONS:
-            raise self._fault(f"expected the name of a metric in place of {quoted(name)}")
+            raise self._fault(f"expected the name of a metric instead of {quoted(name)}")
         self._sensors[name] = None
         if self._next(EVERY):
             period = self._number()
@@ -97,7 +97,7 @@ class _Parser:
             return lambda values: values[name] >= 1 + offset and (values[name] - 1 - offset) % period == 0
         sign = self._token()
         if sign not in _COMPARISONS:
-            raise self._fault(f"expected one of {' '.join(_COMPARISONS)} in place of {quoted(sign)}")
+            raise self._fault(f"expected one of {' '.join(_COMPARISONS)} instead of {quoted(sign)}")
         compare, bound = _COMPARISONS[sign], self._number()
         return lambda values: compare(values[name], bound)
 
@@ -119,7 +119,7 @@ class _Parser:
         try:
             return float(token)
         except ValueError:
-            raise self._fault(f"expected a number in place of {quoted(token)}") from None
+            raise self._fault(f"expected a number instead of {quoted(token)}") from None
 
     def _fault(self, why: str) -> FormatError:
         return FormatError(f"{self._words}: the condition {quoted(self._text)} cannot be read: {why}")

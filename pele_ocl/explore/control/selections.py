@@ -42,7 +42,7 @@ def selected(atoms: Atoms | Labels, given: object, words: str) -> Bools:
         found |= mask
     unknown = set(given) - {*_LEVELS, "omit"}
     if unknown:
-        raise InputError(f"{words}: {quoted(sorted(unknown)[0])} is none of {', '.join(_LEVELS)}, omit")
+        raise InputError(f"{words}: {quoted(sorted(unknown)[0])} is not one of {', '.join(_LEVELS)}, omit")
     return found
 
 

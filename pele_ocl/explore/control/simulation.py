@@ -185,7 +185,7 @@ def read_simulation(path: str | PathLike[str], words: Mapping[str, str] | None =
     found = reader.simulation(Block(file, "", whole, reader.unread))
     notes = [note for note in energies.notes if getattr(note, "code", "") != FIRST_COMPLEX]  # all complexes are used
     if reader.unread.names:
-        notes.append(f"{file}: not understood and passed over: {', '.join(dict.fromkeys(reader.unread.names))}")
+        notes.append(f"{file}: unknown settings were ignored: {', '.join(dict.fromkeys(reader.unread.names))}")
     notes += reader.notes
     return replace(found, energies=energies, notes=tuple(notes))
 
@@ -216,7 +216,7 @@ class _Reader:
         kinds = [each.text("commandType") for each in commands]
         for k, kind in enumerate(kinds):
             self.refuse(kind != SIMULATION, f"commands[{k}] of the type {kind or 'that is not named'}")
-        self.refuse(len(commands) > 1, f"{len(commands)} commands; one is run")
+        self.refuse(len(commands) > 1, f"{len(commands)} commands; only one is supported")
         generator = command.block("RandomGenerator")
         seed = int(generator.number("seed", 0, least=0)) if "seed" in generator else None
         self.refuse("randomGeneratorFile" in generator, "RandomGenerator.randomGeneratorFile")
@@ -237,7 +237,7 @@ class _Reader:
             self._note_what_has_no_effect(task)
         if "NonBonding" in command:
             command.take("NonBonding")
-            self.notes.append(f"{self.file}: the cutoffs of NonBonding are not followed; all pairs are computed")
+            self.notes.append(f"{self.file}: the cutoffs of NonBonding are ignored; all pairs are computed")
         command.finish()
         whole.finish()
         self.refuse(
@@ -254,11 +254,14 @@ class _Reader:
         radii = [own.get("minimization_region_radius", math.inf) for own in (vars(task.parameters), *changed)]
         if task.minimized == ALL and min(radii) < PeleParameters().minimization_region_radius:
             self.notes.append(
-                f"{self.file}: minimizationRegionRadius limits nothing, because includeInMinimization is all, PELE's "
-                "default; select the ligand there, say"
+                f"{self.file}: minimizationRegionRadius has no effect, because includeInMinimization is all, "
+                "PELE's default; "
+                "select for example only the ligand there"
             )
         if task.anm is not None and task.anm.eigen_update_frequency <= task.parameters.number_of_pele_steps:
-            self.notes.append(f"{self.file}: ANM.parameters.eigenUpdateFrequency is not followed; the first modes stay")
+            self.notes.append(
+                f"{self.file}: ANM.parameters.eigenUpdateFrequency is ignored; the first modes are used throughout"
+            )
 
     def refuse(self, is_asked: bool, what: str) -> None:
         if is_asked:
@@ -276,9 +279,7 @@ class _Reader:
         ):
             block.take(name)
             self.named |= {name} if name in block else set()
-            self.refuse(
-                name in self.named and frequency > 0, f"{name} (with its frequency 0 it would not be asked for)"
-            )
+            self.refuse(name in self.named and frequency > 0, f"{name} (it is ignored if its frequency is 0)")
         for name in ("jumpIf", "jumpController", "interactionRestrictions"):
             self.refuse(bool(block.take(name)), name)
         self.refuse(own.number_of_top_side_selected_links > 0, "PELE_Parameters.numberOfTopSideSelectedLinks")
@@ -297,7 +298,9 @@ class _Reader:
         task = replace(task, changes=tuple(self._changes(block, task, sensors)))
         wet = (of.get("parameters", {}) for change in task.changes for of in (change.then, change.otherwise))
         is_wet = any(values.get("water_perturbation_frequency", 0) > 0 for values in wet)
-        self.refuse("WaterPerturbation" in self.named and is_wet, "WaterPerturbation (by a change of its frequency)")
+        self.refuse(
+            "WaterPerturbation" in self.named and is_wet, "WaterPerturbation (through a change of its frequency)"
+        )
         if base is not None:
             block.finish()
         return task
@@ -335,7 +338,7 @@ class _Reader:
             self.refuse(True, f"{found.place}.type {kind}")
         if radii and not radii[-1] > (radii[0] if len(radii) > 1 else 0):
             name = "radius" if len(radii) == 1 else "outerRadius"
-            raise found.fault(name, radii[-1], "a positive radius, of a shell more than innerRadius")
+            raise found.fault(name, radii[-1], "a positive radius, for a shell above innerRadius")
         if not (radii or edges) and kind == "prismaticBox":
             raise found.fault("x_y_z", None, "a list of three numbers")
         box = BoxBlock(kind, radii, edges, found.point("fixedCenter"), found.take("selectionOfAtomsForCOM"))
@@ -394,7 +397,7 @@ class _Reader:
         own = found.fill(MinimizerBlock, base)
         found.finish()
         if own.alpha_updated and found.values:
-            self.notes.append(f"{self.file}: {found.place}.alphaUpdated is not followed; Born radii are held")
+            self.notes.append(f"{self.file}: {found.place}.alphaUpdated is ignored; Born radii are fixed")
         if own.algorithm != "TruncatedNewton":
             self.notes.append(f"{self.file}: {found.place}.algorithm {own.algorithm} is replaced by TruncatedNewton")
             own = replace(own, algorithm="TruncatedNewton")
@@ -432,7 +435,9 @@ class _Reader:
                 self.refuse(True, f"{each.place} of the type {kind or 'that is not named'}")
                 continue
             if tag in tags or " " in tag:
-                raise FormatError(f"{each.place}: the tag {quoted(tag)} is taken or has a blank; give another")
+                raise FormatError(
+                    f"{each.place}: the tag {quoted(tag)} is already used or contains a blank; give another"
+                )
             tags |= {tag} - {""}
             given = {name: each.take(name) for name in METRICS.get(kind, ()) if name in each}
             found.append(MetricBlock(kind, tag, is_logged, each.place, given))
@@ -446,7 +451,8 @@ class _Reader:
             for sensor in condition.sensors:
                 if sensor not in sensors:
                     raise FormatError(
-                        f"{place}: the condition {quoted(condition.text)} asks {quoted(sensor)}, the tag of no metric"
+                        f"{place}: the condition {quoted(condition.text)} contains {quoted(sensor)}, which is "
+                        "not the tag of a metric"
                     )
         return found
 

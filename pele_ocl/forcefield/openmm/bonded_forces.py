@@ -173,7 +173,7 @@ def wrapping_notes(forces: Forces) -> Iterator[str]:
         if turned.any():
             yield (
                 f"{int(turned.sum()):,} impropers of {force.getEnergyFunction()!r} have a theta0 other than 0; they "
-                "are periodic here, in OpenMM they are not: energies differ where theta - theta0 is beyond half a turn"
+                "are periodic here but not in OpenMM, so energies differ if theta - theta0 exceeds half a turn"
             )
 
 
@@ -184,7 +184,7 @@ def _columns(force: CustomTorsionForce) -> tuple[float, int, int]:
     if factor is None or sorted(names) != ["k", "theta0"]:
         raise InputError(
             f"the System has a CustomTorsionForce ({force.getName()}) of energy {force.getEnergyFunction()!r}; only "
-            "harmonic impropers are known, k*min(dtheta, 2*pi-dtheta)^2 with dtheta = abs(theta-theta0)"
+            "harmonic impropers are supported, k*min(dtheta, 2*pi-dtheta)^2 with dtheta = abs(theta-theta0)"
         )
     return factor, names.index("k"), names.index("theta0")
 

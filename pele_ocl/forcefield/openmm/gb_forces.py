@@ -76,9 +76,11 @@ def gb_parameters(
     else:
         model, rows, own, scales = _custom(force)
     if np.abs(rows[:, 0] - charges).max(initial=0) > 1e-6:
-        raise InputError("the Generalized Born force has other charges than the NonbondedForce; give both the same")
+        raise InputError(
+            "the charges of the Generalized Born force and the NonbondedForce differ; use the same charges in both"
+        )
     notes = [
-        f"the System's Generalized Born model is {model}{_dielectric(force)}; its radii are taken, and "
+        f"the System's Generalized Born model is {model}{_dielectric(force)}; its radii are used, and "
         f"`like='openmm'` with `gb='{model}'` computes its energy"
     ]
     if model in _WITH_OWN_SCALES:
@@ -111,7 +113,8 @@ def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
     offset = _OFFSET_NM.search(";".join([*(expression for _, expression, _ in values), *terms_of_energy]))
     if model is None or offset is None or names[:3] != ["charge", "or", "sr"]:
         raise InputError(
-            f"the System has a CustomGBForce ({force.getName()}) that is none of openmm.app's (HCT, OBC1, OBC2, GBn, "
+            f"the System has a CustomGBForce ({force.getName()}) that is not one of openmm.app's (HCT, OBC1, "
+            "OBC2, GBn, "
             "GBn2); remove it from the System and choose a model here"
         )
     rows = terms(force, "getNumParticles", "getParticleParameters", len(names))
@@ -128,7 +131,7 @@ def _unusual(topology: Topology, model: str, rows: Floats, scales: Floats) -> li
     there = np.column_stack([scales, rows[:, 3:6]]) if model == "gbn2" else scales[:, None]
     n = int((np.abs(there - own).max(axis=1) > 1e-6).sum())
     return (
-        [f"{n:,} atoms have other scales or coefficients than {model} gives their elements; {model}'s are taken"]
+        [f"{n:,} atoms have scales or coefficients other than those of {model} for their elements; {model}'s are used"]
         if n
         else []
     )

@@ -79,7 +79,7 @@ def nonbonded_parameters(forces: Forces, n: int) -> Nonbonded:
         raise InputError(f"the System has {len(of_class)} forces of the class NonbondedForce; expected exactly one")
     force = of_class[0]
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
-        raise InputError("the System's NonbondedForce has parameter offsets, which are not computed here; remove them")
+        raise InputError("the System's NonbondedForce has parameter offsets, which are not supported; remove them")
     particles = terms(force, "getNumParticles", "getParticleParameters", 3)
     found = _LennardJones(particles[:, 1], particles[:, 2])
     customs = forces.of("CustomNonbondedForce")
@@ -132,7 +132,7 @@ def _custom(customs: list[CustomNonbondedForce], particles: Floats) -> _LennardJ
         return _from_tables(a**2 if energy in _ROOT_TABLES else a, b, types)
     raise InputError(
         f"the System has a CustomNonbondedForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
-        "not computed here; expected a NonbondedForce, or Lennard-Jones terms as openmm.app writes them"
+        "not supported; expected a NonbondedForce, or Lennard-Jones terms as written by openmm.app"
     )
 
 
@@ -170,8 +170,8 @@ def _require_same_exclusions(custom: CustomNonbondedForce, exceptions: Floats) -
     excluded = {_pair(*custom.getExclusionParticles(k)) for k in range(custom.getNumExclusions())}
     if excluded != {_pair(*row) for row in exceptions[:, :2].astype(int).tolist()}:
         raise InputError(
-            f"the CustomNonbondedForce ({custom.getName()}) and the NonbondedForce exclude other pairs; "
-            "give both the same exclusions"
+            f"the CustomNonbondedForce ({custom.getName()}) and the NonbondedForce exclude different pairs; "
+            "use the same exclusions in both"
         )
 
 
@@ -203,7 +203,7 @@ def _pair_energies(force: CustomBondForce) -> Floats:
     ):
         raise InputError(
             f"the System has a CustomBondForce ({force.getName()}) of energy {force.getEnergyFunction()!r}, which is "
-            "not computed here; remove it from the System"
+            "not supported; remove it from the System"
         )
     rows = terms(force, "getNumBonds", "getBondParameters", 4)
     if scaled:

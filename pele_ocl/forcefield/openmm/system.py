@@ -32,7 +32,7 @@ _PASSED_OVER = {
     "CMMotionRemover": "",
     "MonteCarloBarostat": "",
     "AndersenThermostat": "",
-    "LCPOForce": "the System's LCPO surface term is not read; the solvent model says which surface term is computed",
+    "LCPOForce": "the System's LCPO surface term is not read; the solvent model defines the surface term",
 }
 
 
@@ -63,7 +63,7 @@ def from_openmm(topology: Topology, system: System, positions: ArrayLike, radii:
     _require_masses(system, atoms)
     if any(type(force).__name__ in gb_forces.READ for force in system.getForces()):
         return atoms
-    vacuum = "the System has no Generalized Born force; `gb='none'` computes its own energy, without a solvent"
+    vacuum = "the System has no Generalized Born force; `gb='none'` computes its energy without a solvent"
     return replace(atoms, notes=(*atoms.notes, vacuum))
 
 
@@ -76,7 +76,9 @@ def atoms_of_system(
     """
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
-        raise InputError(f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one")
+        raise InputError(
+            f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,} ; give those of one system"
+        )
     forces = _forces(system)
     bonds = topology_bonds(topology)
     if not len(bonds):  # a topology without bonds
@@ -133,8 +135,9 @@ def _require_masses(system: System, atoms: Atoms) -> None:
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InputError(
-            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, the particle of the System weighs "
-            f"{masses[i]:.4g} Da; give the topology that the System was made of, with its atoms in the same order"
+            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, but the mass of the particle "
+            "of the System is "
+            f"{masses[i]:.4g} Da; give the topology from which the System was created, with its atoms in the same order"
         )
 
 
@@ -225,8 +228,8 @@ def _forces(system: System) -> Forces:
         name = type(force).__name__
         if name not in _READ and name not in _PASSED_OVER:
             raise InputError(
-                f"the System has a {name}{_called(force, name)}, which is not computed here; "
-                "remove that force from the System, or make one of a fixed-charge force field"
+                f"the System has a {name}{_called(force, name)}, which is not supported; remove "
+                "that force from the System, or create one with a fixed-charge force field"
             )
         found[name].append(force)
     return Forces(dict(found))
@@ -242,11 +245,12 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
         if sentence and forces.of(name):
             yield sentence
     if system.usesPeriodicBoundaryConditions():
-        yield "the System is periodic; its box and cutoffs are not used: all pairs are computed, once"
+        yield "the System is periodic; its box and cutoffs are not used: each pair is computed once"
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
         yield (
-            f"{sites:,} particles are virtual sites; energies are of the positions given, and what moves atoms places "
+            f"{sites:,} particles are virtual sites; energies use the given positions; functions that move "
+            "atoms recompute "
             "them"
         )
     held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
@@ -257,6 +261,6 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
     lost = len(constrained - set(map(tuple, held.tolist())))
     if lost:
         yield (
-            f"{lost:,} bonds are constrained in the System and have no bond energy; "
-            "create it with constraints=None and rigidWater=False to have it"
+            f"{lost:,} bonds are constrained in the System and have no bond energy; to "
+            "include it, create the System with constraints=None and rigidWater=False"
         )

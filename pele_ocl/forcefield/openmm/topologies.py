@@ -27,7 +27,7 @@ _STANDARD = AMINO_ACIDS | {"A", "C", "G", "U", "DA", "DC", "DG", "DT"}
 
 
 def topology_of(structure: Structure) -> Topology:
-    """Make an OpenMM Topology from a structure."""
+    """Create an OpenMM Topology from a structure."""
     app = extra("openmm.app", "a force field of OpenMM")
     labels, topology = structure.labels, app.Topology()
     symbols = [symbol if symbol not in ("X", "") else None for symbol in labels.elements.tolist()]

@@ -32,13 +32,13 @@ def xml_text(atoms: Atoms, note: str = "") -> str:
     assert atoms.lj_epsilon is not None
     names = [str(name) for name in labels.names]
     if len(labels.residue_starts) != 1 or len(set(names)) < len(names):
-        raise InputError(f"{_WHAT} is written of one residue whose atoms have names of their own")
+        raise InputError(f"{_WHAT} needs a single residue whose atoms have unique names")
     if atoms.combining != "arithmetic":
-        raise InputError(f"{_WHAT} has the arithmetic rule of sigma, and these atoms the {atoms.combining} one")
+        raise InputError(f"{_WHAT} uses the arithmetic rule for sigma, but these atoms use the {atoms.combining} one")
     scales = scales_of_pairs(atoms, _WHAT)
     usual = np.array(atoms.one_four)
     if not np.allclose(scales, usual, atol=1e-3):
-        raise InputError(f"{_WHAT} has one scale of 1-4 pairs, and these atoms several")
+        raise InputError(f"{_WHAT} has one scale for 1-4 pairs, but these atoms have several")
     residue = str(labels.residue_names[0])
     types = [f"{residue}-{name}" for name in names]
     elements = [str(of) for of in labels.elements]
@@ -92,7 +92,8 @@ def _impropers(atoms: Atoms, types: list[str]) -> list[str]:
             i, j, k, l = l, k, j, i  # noqa: E741
         if not all(frozenset((k, other)) in bonds for other in (i, j, l)):
             raise InputError(
-                f"{_WHAT} has impropers of an atom and three bonded to it; {atoms.describe(i)} is in another"
+                f"{_WHAT} allows only impropers of an atom and three atoms bonded to it; {atoms.describe(i)} is "
+                "in a different one"
             )
         found[frozenset(members)].setdefault((k, i, j, l), []).append(figures)
     lines = list[str]()
@@ -101,7 +102,7 @@ def _impropers(atoms: Atoms, types: list[str]) -> list[str]:
             ((members, figures),) = rows.items()
             lines.append(_tag("Improper", **_named(types, members), **_terms(figures)))
             continue
-        raise InputError(f"{_WHAT} has one order of an improper's atoms, and these atoms several")
+        raise InputError(f"{_WHAT} has one order of an improper's atoms, but these atoms have several")
     return lines
 
 

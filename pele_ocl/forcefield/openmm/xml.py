@@ -66,7 +66,7 @@ class XmlFiles:
         template with another name. Raises ParameterError for residues without a template.
         """
         if len(structure.labels) == 0:
-            raise InputError(f"{structure.source} has no atoms; give a structure that has some")
+            raise InputError(f"{structure.source} has no atoms; give a structure with atoms")
         topology = topology_of(structure)
         system = self._system(structure, self._loaded, topology)
         atoms = atoms_of_system(topology, system, structure.positions / 10, self.set_of_radii)
@@ -135,27 +135,28 @@ class XmlFiles:
                 found.setdefault((residue.name, name), []).append(residue.index)
         starts = structure.labels.residue_starts
         return [
-            f"{structure.labels.residue(int(starts[places[0]]))} was taken as {template or 'another residue'} by its "
-            f"atoms and bonds, not by its name{f' ({len(places) - 1:,} more of this name, too)' if places[1:] else ''}"
+            f"{structure.labels.residue(int(starts[places[0]]))} was identified as {template or 'another residue'} by "
+            "its atoms and bonds, not by its "
+            f"name{f' ({len(places) - 1:,} more of this name, too)' if places[1:] else ''}"
             for (_, template), places in found.items()
         ]
 
     def _sentence(self, structure: Structure, unmatched: list[int], problem: str) -> str:
         """Convert OpenMM's error to a message with the residue in the file."""
         if not unmatched:
-            return f"{structure.source}: {self.name} gives no parameters: {' '.join(problem.split())}"
+            return f"{structure.source}: {self.name} cannot assign parameters: {' '.join(problem.split())}"
         if not has_hydrogens(structure):
             return without_hydrogens(structure.source)
         residue = structure.labels.residues[unmatched[0]].name
         way = "complete it with `pele-ocl prepare`, or give" if is_polymer(residue) else f"{LIGAND_WAY}; or give"
         if residue in PHOSPHORESIDUES:
-            way = "take the built-in force field, which gets AMBER's phosaa10 by tleap, or give"
+            way = "use the built-in force field, which obtains AMBER's phosaa10 through tleap, or give"
         hint = re.search(r"\)\.\s*(The set .*?|This might .*?)\.?\s+(For more information|$)", problem, re.DOTALL)
         why = f" ({' '.join(hint[1].split())})" if hint else ""
-        more = f" ({len(unmatched) - 1} more {'fail' if len(unmatched) > 2 else 'fails'}, too)" if unmatched[1:] else ""
+        more = f" ({len(unmatched) - 1} more also {'fail' if len(unmatched) > 2 else 'fails'})" if unmatched[1:] else ""
         return (
             f"{structure.where(int(structure.labels.residue_starts[unmatched[0]]))}: {self.name} has no residue "
-            f"{residue} of these atoms{why}{more}; {way} an XML file that has it after a comma: "
+            f"{residue} with these atoms{why}{more}; {way} an XML file that contains it after a comma: "
             f"{self.name},residue.xml"
         )
 
@@ -171,7 +172,9 @@ def _files(name: str) -> tuple[str, ...]:
     if brought:
         return brought
     if not name.lower().endswith(".xml"):
-        raise InputError(f"unknown force field {quoted(name)}; OpenMM brings {', '.join(names())}, or give an XML file")
+        raise InputError(
+            f"unknown force field {quoted(name)}; OpenMM provides {', '.join(names())}; or give an XML file"
+        )
     if not Path(name).is_file() and not (_brought() / name).is_file():
         raise InputError(f"{name}: no such file; give the path of an XML file of OpenMM")
     return (name,)
@@ -201,8 +204,8 @@ def _refuse_scripts(files: tuple[str, ...]) -> None:
         for kind in _SCRIPTS:
             if root.find(f".//{kind}") is not None:
                 raise InputError(
-                    f"{file}: contains Python code in <{kind}>, which OpenMM would run; read it, and allow it with "
-                    "`allow_scripts=True` where you trust the file"
+                    f"{file}: contains Python code in <{kind}>, which OpenMM would run; if you trust the "
+                    "file, allow it with `allow_scripts=True`"
                 )
         included = [each.get("file", "") for each in root.iter("Include")]
         left += [str(folder / name) for name in included for folder in (Path(), Path(file).parent)]

@@ -144,7 +144,7 @@ def _chosen(where: str, frame: int | None, n_frames: int) -> tuple[int, tuple[st
     number = 1 if frame is None else frame
     if not 1 <= number <= n_frames:
         raise FormatError(f"{where}: contains no frame {number}; the frames are 1 to {n_frames:,}")
-    note = f"{where} contains {n_frames:,} frames; the first was read, and `model` reads another"
+    note = f"{where} contains {n_frames:,} frames; the first was read; `model` selects another"
     return number, (note,) * (frame is None and n_frames > 1)
 
 

@@ -183,7 +183,7 @@ class _Reader:
         stream.seek(3)
         self.version, self.at = int.from_bytes(stream.read(1), "big"), 4
         if self.version not in (1, 2, 5):
-            raise FormatError(f"{where}: NetCDF of the unknown version {self.version}; the file is damaged")
+            raise FormatError(f"{where}: unknown NetCDF version {self.version}; the file is damaged")
 
     def number(self, n_bytes: int) -> int:
         return int.from_bytes(self.take(n_bytes), "big")
@@ -212,9 +212,7 @@ class _Reader:
     def dtype(self) -> np.dtype[Any]:
         code = self.number(4)
         if code not in _TYPES:
-            raise FormatError(
-                f"{self.where}: byte {self.at:,}: numbers of the unknown kind {code}; the file is damaged"
-            )
+            raise FormatError(f"{self.where}: byte {self.at:,}: unknown number type {code}; the file is damaged")
         return np.dtype(_TYPES[code])
 
     def attributes(self) -> dict[str, str | float]:

@@ -235,7 +235,9 @@ class Sections:
         if section.kind != kind:
             raise FormatError(f"{where}: its %FORMAT is missing or of another kind; expected {_KINDS[kind]}")
         if count is not None and len(section.fields) != count:
-            raise FormatError(f"{where} contains {len(section.fields):,} values; by POINTERS there are {count:,}")
+            raise FormatError(
+                f"{where} contains {len(section.fields):,} values; according to POINTERS there are {count:,}"
+            )
         return section.fields
 
 
@@ -342,7 +344,7 @@ def read_counts(sections: Sections) -> tuple[SectionCounts, tuple[str, ...]]:
     pointers = dict(zip(_ORDER, values.tolist(), strict=False))
     for k, (name, value) in enumerate(pointers.items()):
         if value < (name in ("NATOM", "NRES", "NTYPES")) or value >= 2**31:
-            raise FormatError(f"{sections.at('POINTERS', k)}: {name} is {value:,}, which no topology has")
+            raise FormatError(f"{sections.at('POINTERS', k)}: {name} is {value:,}, which is impossible")
     _refuse_kinds(sections, pointers)
     counts = SectionCounts(
         atoms=pointers["NATOM"],
@@ -365,17 +367,19 @@ def _refuse_kinds(sections: Sections, pointers: dict[str, int]) -> None:
     for name, what in (("IFPERT", "perturbation"), ("NPARM", "locally enhanced sampling")):
         if pointers[name]:
             where = sections.at("POINTERS", _ORDER.index(name))
-            raise FormatError(f"{where}: {name} is {pointers[name]}: {what}, which is not done; make a plain topology")
+            raise FormatError(
+                f"{where}: {name} is {pointers[name]}: {what}, which is not supported; create a topology without it"
+            )
     if "AMOEBA_FORCEFIELD" in sections:
         line = sections.section("AMOEBA_FORCEFIELD").line
-        raise FormatError(f"{sections.file}:{line}: section AMOEBA_FORCEFIELD: the AMOEBA force field is not done")
+        raise FormatError(f"{sections.file}:{line}: section AMOEBA_FORCEFIELD: the AMOEBA force field is not supported")
     for name in ("IPOL", "LENNARD_JONES_DCOEF"):
         if name in sections:
             section = sections.section(name)
             values = sections.whole_numbers(name) if section.kind == "i" else sections.numbers(name)
             if values.any():
                 what = "polarizabilities are" if name == "IPOL" else "12-6-4 Lennard-Jones terms are"
-                raise FormatError(f"{sections.at(name, int(np.argmax(values != 0)))}: {what} not done")
+                raise FormatError(f"{sections.at(name, int(np.argmax(values != 0)))}: {what} not supported")
 
 
 def _notes(file: str, pointers: dict[str, int]) -> list[str]:
@@ -383,5 +387,5 @@ def _notes(file: str, pointers: dict[str, int]) -> list[str]:
     if pointers["IFBOX"]:
         notes.append(Note(f"{file}: its periodic box is ignored: the molecule has no periodic images", code="cell"))
     if pointers["IFCAP"]:
-        notes.append(f"{file}: its cap of water has no force that holds it")
+        notes.append(f"{file}: its water cap is not restrained")
     return notes

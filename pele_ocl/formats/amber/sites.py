@@ -23,7 +23,7 @@ def is_extra_point(sections: Sections, counts: SectionCounts) -> NDArray[np.bool
 
 
 def read_sites(is_site: NDArray[np.bool_], labels: Labels, bonds: Bonds) -> VirtualSites | None:
-    """Make virtual sites for the extra points. Only those of water have a definition."""
+    """Create virtual sites for the extra points. Only those of water have a definition."""
     if not is_site.any():
         return None
     lengths = {

@@ -96,7 +96,7 @@ def _indices(sections: Sections, counts: SectionCounts, used: NDArray[np.bool_])
             k = -int(index[i, j]) - 1
             if sections.numbers(name, counts.hbond_types)[k]:
                 raise FormatError(
-                    f"{sections.at(name, k)}: types {i + 1} and {j + 1} have a 10-12 term, which is not done"
+                    f"{sections.at(name, k)}: types {i + 1} and {j + 1} have a 10-12 term, which is not supported"
                 )
     return index
 
@@ -233,8 +233,9 @@ def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[
     if wrong.any():
         k = int(np.argmax(wrong))
         raise FormatError(
-            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points a side; expected an "
-            f"even number, 2 to {_LARGEST_MAP}"
+            f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points along each axis; "
+            "expected "
+            f"an even number, 2 to {_LARGEST_MAP}"
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
     terms = read_topology_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)
@@ -251,7 +252,7 @@ def _numbers_of(sections: Sections, name: str, count: int) -> list[int]:
     """Read non-negative counts from a section."""
     values = sections.whole_numbers(name, count)
     if values.min() < 0:
-        raise FormatError(f"{sections.at(name, int(np.argmin(values)))}: {values.min()} things cannot be")
+        raise FormatError(f"{sections.at(name, int(np.argmin(values)))}: {values.min()} entries are impossible")
     return [int(value) for value in values]
 
 
@@ -300,7 +301,7 @@ def read_bonded(
         excluded=_excluded(sections, counts),
     )
     if turned:
-        notes += (f"{sections.file}: {turned:,} torsions have a negative number of periods; the sign is left out",)
+        notes += (f"{sections.file}: {turned:,} torsions have a negative periodicity; the sign is ignored",)
     return bonded, notes
 
 
@@ -341,7 +342,7 @@ def _one_four(
     ends = np.column_stack([np.minimum(one, other), np.maximum(one, other)])
     first = np.sort(np.unique(ends[:, 0] * counts.atoms + ends[:, 1], return_index=True)[1])
     again = len(named) - len(first)
-    note = f"{sections.file}: {again:,} torsions name the 1-4 pair of another one; each pair is taken once"
+    note = f"{sections.file}: {again:,} torsions repeat the 1-4 pair of another torsion; each pair is used once"
     ends, types = ends[first], torsions.types[named[first]]
     coulomb = _inverse_scales(sections, counts, "SCEE_SCALE_FACTOR", 1.2)[types]
     lennard_jones = _inverse_scales(sections, counts, "SCNB_SCALE_FACTOR", 2.0)[types]

@@ -131,7 +131,7 @@ def read_names(path: str | PathLike[str]) -> Atoms:
 
 
 def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) -> Atoms:
-    """Make the atoms, with all positions at the origin."""
+    """Create the atoms, with all positions at the origin."""
     charges = sections.numbers("CHARGE", counts.atoms) / CHARGE_UNIT
     types = read_types(sections, counts)
     pairs = read_pair_types(sections, counts, types)
@@ -147,8 +147,9 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
     if is_site.any():
         more = (
             *more,
-            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies are of the positions given, "
-            "and what moves atoms places them",
+            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies use the given "
+            "positions; functions "
+            "that move atoms recompute them",
         )
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
@@ -180,8 +181,8 @@ def _mass_notes(sections: Sections, counts: SectionCounts, elements: Strings) ->
         return ()
     return (
         Note(
-            f"{sections.file}: its hydrogens weigh up to {heaviest:.4g} Da; masses are taken of the elements, and "
-            "dynamics take heavy hydrogens by `hydrogen_mass`",
+            f"{sections.file}: its hydrogens have masses of up to {heaviest:.4g} Da; masses of the elements are used; "
+            "for heavy hydrogens use `hydrogen_mass`",
             code="masses",
         ),
     )
@@ -215,9 +216,9 @@ def _radii(sections: Sections, counts: SectionCounts) -> tuple[Floats | None, Fl
 
 def refuse_reading_alone(file: InputFile, model: int | None) -> Atoms:
     """Raise FormatError, because a topology has no positions."""
-    raise FormatError(f"{file}: a topology has no coordinates; name a file of them as `coordinates`")
+    raise FormatError(f"{file}: a topology has no coordinates; give a coordinate file as `coordinates`")
 
 
 def refuse_models(file: InputFile) -> list[int]:
     """Raise FormatError, because a topology has no models."""
-    raise FormatError(f"{file}: a topology has no models; they are those of its coordinates")
+    raise FormatError(f"{file}: a topology has no models; those of its coordinates are used")

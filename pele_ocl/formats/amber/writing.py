@@ -106,7 +106,7 @@ def rst7_text(positions: Floats, title: str = "") -> str:
     lines = [" ".join(title.split())[:80], f"{len(positions):6d}"]
     values = [f"{value:12.7f}" for value in positions.ravel()]
     if any(len(value) > 12 for value in values):
-        raise FormatError("positions beyond 9,999 A have no place in a restart of AMBER; move the molecule")
+        raise FormatError("positions beyond 9,999 A do not fit into an AMBER restart file; move the molecule")
     lines += ["".join(values[k : k + 6]) for k in range(0, len(values), 6)]
     return "\n".join(lines) + "\n"
 

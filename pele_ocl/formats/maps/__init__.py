@@ -130,7 +130,7 @@ def require_map_suffix(path: str | PathLike[str], several: bool = False) -> str:
         )
     if several and not holds_several(path):
         fitting = ", ".join(known for known in MAPS if holds_several(known))
-        raise FormatError(f"{path}: {suffix} files hold one map; several go into {fitting}")
+        raise FormatError(f"{path}: {suffix} files contain one map; for several use {fitting}")
     return suffix
 
 

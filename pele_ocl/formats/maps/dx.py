@@ -114,12 +114,12 @@ def _grid(path: Path, at: int, shape: tuple[int, ...], vectors: dict[str, list[l
 
 def _check_array(path: Path, at: int, line: str, items: int, form: str, grid: Grid) -> None:
     if "binary" in form or form.split() != ["data", "follows"]:
-        raise FormatError(f"{path}:{at}: contains its values in another form than text; write the map as text")
+        raise FormatError(f"{path}:{at}: contains values that are not text; write the map as text")
     if _SHAPED.search(line):
         raise FormatError(f"{path}:{at}: contains several numbers per point; only maps of one number can be read")
     if items != len(grid):
         shape = " x ".join(map(str, grid.shape))
-        raise FormatError(f"{path}:{at}: announces {items:,} values for {shape} points, which are {len(grid):,}")
+        raise FormatError(f"{path}:{at}: announces {items:,} values, but {shape} points are {len(grid):,}")
 
 
 def _check_end(path: Path, rest: list[str], text: Iterator[str], n: int) -> None:

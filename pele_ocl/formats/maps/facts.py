@@ -33,7 +33,7 @@ def map_lines(map_: Map) -> list[str]:
         f"From          {_three(facts['origin'], '.3f')} A",
         f"To            {_three(map_.grid.last.tolist(), '.3f')} A",
         f"Values        {facts['min']:,.6g} to {facts['max']:,.6g}, mean {facts['mean']:,.6g} "
-        + (one_line(map_.full_unit) or "(the file says no unit)"),
+        + (one_line(map_.full_unit) or "(no unit in the file)"),
     ]
 
 

@@ -37,7 +37,7 @@ def write_mrc(path: Path, map_: Map, details: Details) -> None:
     """
     largest = max(abs(float(map_.values.min())), abs(float(map_.values.max())))
     if largest > float(np.finfo(np.float32).max):
-        raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; write another format")
+        raise InputError(f"a value of {largest:g} is too large for the float32 of MRC files; use another format")
     with open(path, "wb") as file:
         file.write(_header(map_, details))
         step = max(1, _PLANES_BYTES // (map_.values[0].size * 4))
@@ -124,7 +124,7 @@ def _values(file: InputFile, words: NDArray[Any], dtype: np.dtype[Any]) -> NDArr
 
 
 def _grid(path: Path, words: NDArray[Any], reals: NDArray[Any], shape: tuple[int, ...], order: list[int]) -> Grid:
-    """Make the grid. order : which of columns, rows and sections is along x, y and z"""
+    """Create the grid. order : which of columns, rows and sections is along x, y and z"""
     if not np.allclose(reals[13:16], 90, atol=1e-3):
         raise FormatError(f"{path}: the cell's angles are not 90 degrees; only orthogonal grids can be read")
     if (words[7:10] < 1).any():

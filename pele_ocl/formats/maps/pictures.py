@@ -112,7 +112,7 @@ def _figure(map_: Map) -> Figure:
     bar = figure.add_axes(((left - _GAP + 0.2) / width, _BOTTOM / height, _BAR / width, tall / height))
     beyond = float(np.mean([(np.abs(part.values) > end).mean() for part in slices]))
     extend = "neither" if not beyond else "both" if start else "max"
-    label = _shown(map_.full_unit) or "no unit given"
+    label = _shown(map_.full_unit) or "unit not given"
     figure.colorbar(image, cax=bar, extend=extend, format=lambda value, _: _number(value))
     bar.set_ylabel(label, parse_math=False)
     bar.tick_params(labelsize=8)
@@ -147,7 +147,7 @@ def _note(map_: Map, start: float, end: float, beyond: float) -> str:
     least, most = (_number(float(value)) for value in (map_.values.min(), map_.values.max()))
     sentence, sign = f"The whole map spans {least} to {most} {_shown(map_.unit)}".rstrip(), "±" if start else ""
     if beyond:
-        sentence += f"; the colours end at {sign}{_number(end)}, beyond which lie {beyond:.1%} of these slices"
+        sentence += f"; colours are clipped at {sign}{_number(end)}, beyond which lie {beyond:.1%} of these slices"
     levels = [*(["0 (thick)"] if start else []), *(f"{sign}{_number(share * end)}" for share in _LINES)]
     return f"{sentence}.\nLines: {', '.join(levels)}."
 

@@ -90,8 +90,8 @@ def describe(device: Device) -> str:
     if alike:
         old = alike[0]
         made = f"pele-ocl {old.pele_ocl}, kernels {old.kernels}, driver {old.driver}"
-        return f"built-in rules; {path} was measured with other versions ({made}), `pele-ocl tune` renews it"
-    return "built-in rules; `pele-ocl tune` measures what is best on this device"
+        return f"built-in rules; {path} was measured with other versions ({made}), `pele-ocl tune` measures again"
+    return "built-in rules; `pele-ocl tune` measures the best choice for this device"
 
 
 if not TYPE_CHECKING:  # names by module

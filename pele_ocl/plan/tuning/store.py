@@ -58,7 +58,7 @@ def _read(path: Path) -> tuple[Entry, ...]:
     try:
         return _read_now(path)
     except ValueError as error:
-        sentence = f"{path}: not a tuning file that can be used ({error}); built-in rules choose"
+        sentence = f"{path}: not a valid tuning file ({error}); built-in rules are used"
         warnings.warn(f"{sentence}, and `pele-ocl tune` rewrites it", TuningWarning, stacklevel=3)
         return ()
 
@@ -127,7 +127,7 @@ def prepare_folder() -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{path.parent}: cannot be made ({error.strerror}); set {VARIABLE} to a path that can be written"
+            f"{path.parent}: cannot be created ({error.strerror}); set {VARIABLE} to a writable path"
         ) from error
     from ...common.writing import refuse_target
 
@@ -150,7 +150,7 @@ def _locked() -> Iterator[Path]:
         with FileLock(lock, timeout=LOCK_SECONDS):
             yield path
     except Timeout:
-        raise FormatError(f"{path}: another process has held {lock} for {LOCK_SECONDS:g} s; end it first") from None
+        raise FormatError(f"{path}: another process has held {lock} for {LOCK_SECONDS:g} s; stop it first") from None
     except (OSError, NotImplementedError) as error:  # the latter where the file system has no locks
         raise FormatError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...atoms import Floats
-from ...common.threads import copiers
+from ...common.threads import each
 from .geometry import MeshGeometry
 from .split import Middle, Split, Window
 
@@ -76,7 +76,7 @@ def _green_table(
 def _by_threads(work: Callable[[slice], None], count: int, size: int) -> None:
     """Run `work` in threads, on parts of `count` planes of `size` numbers."""
     step = max(1, AT_ONCE // size)
-    list(copiers().map(work, [slice(first, first + step) for first in range(0, count, step)]))
+    each([slice(first, first + step) for first in range(0, count, step)], work)
 
 
 def _product(a: Floats, b: Floats) -> Floats:

@@ -112,7 +112,8 @@ class _Taken:
         self.geometry, self._points, self._step = geometry, points, step / geometry.spacing
         self._shape: list[int] = geometry.shape.tolist()
         self._lengths: list[int] = geometry.lengths.tolist()
-        self._pitch: float = self._lengths[0] / 2 + 8  # numbers of a row of a spectrum
+        # Numbers of a row of a spectrum: padded to a vector of lines, which has at most 16 (LineLayout.bundle).
+        self._pitch: float = self._lengths[0] / 2 + 16
 
     def own_reals(self, window_nodes: int) -> float:
         """Return the number of reals for nodes, table and weights."""

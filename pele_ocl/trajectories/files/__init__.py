@@ -90,13 +90,13 @@ def open_frames(path: Path, n_atoms: int | None = None) -> FrameFile:
     """
     with reading(path):
         if path.is_dir() and (held := {of.suffix for of in path.iterdir()} & SUFFIXES.keys()):
-            raise FormatError(f"{path}: a folder; name files in it: {path / '*'}{min(held)}")
+            raise FormatError(f"{path}: a folder; give files in it: {path / '*'}{min(held)}")
         if path.exists() or path.suffix.lower() in (*SUFFIXES, *COMPRESSED) or is_structure(path):
             require_there(path)  # for other paths, the suffix is reported first
         opened = _open(path, n_atoms)
     if not opened.n_frames or not opened.n_atoms:
         opened.close()
-        raise FormatError(f"{path}: contains no whole frame; copy the file again")
+        raise FormatError(f"{path}: contains no complete frame; copy the file again")
     return opened
 
 
@@ -108,7 +108,7 @@ def _open(path: Path, n_atoms: int | None) -> FrameFile:
         suffix = _by_content(path)
     if suffix == ".mdcrd":
         if n_atoms is None:
-            raise FormatError(f"{path}: does not say how many atoms a frame has; give the structure, too")
+            raise FormatError(f"{path}: does not state the number of atoms per frame; also give the structure")
         from .mdcrd import MdcrdFile
 
         return MdcrdFile(path, n_atoms)

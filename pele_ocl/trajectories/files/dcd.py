@@ -29,17 +29,17 @@ class DcdFile(RecordFile):
             head = stream.read(_HEAD + 8)
             order = next((o for o in "<>" if head[:4] == np.array(_HEAD, f"{o}i4").tobytes()), None)
             if order is None or head[4:8] != b"CORD":
-                raise FormatError(f"{path}: not a DCD file with marks of 32 bits; does its suffix belong to it?")
+                raise FormatError(f"{path}: not a DCD file with 32-bit record markers; is its suffix correct?")
             self._mark = np.dtype(f"{order}i4")
             try:
                 counts = np.frombuffer(head, self._mark, 20, 8)
                 self._record(stream)  # titles
                 n = int(np.frombuffer(self._record(stream), self._mark, 1)[0])
             except ValueError:
-                raise FormatError(f"{path}: its head is cut off or damaged; copy the file again") from None
+                raise FormatError(f"{path}: its header is truncated or damaged; copy the file again") from None
             offset = stream.tell()
         if counts[8]:
-            raise FormatError(f"{path}: leaves out atoms that do not move; rewrite it with all atoms")
+            raise FormatError(f"{path}: contains only the moving atoms; rewrite it with all atoms")
         is_charmm = counts[19] != 0  # in X-PLOR files, the flags have other meanings
         cell = _CELL + 8 if is_charmm and counts[10] else 0
         self._has_cell = cell > 0
@@ -53,10 +53,10 @@ class DcdFile(RecordFile):
         """Read the next record of the header. Raises ValueError if it is damaged."""
         (length,) = np.frombuffer(stream.read(4), self._mark, 1).tolist()
         if not 0 <= length < _MOST:
-            raise ValueError("no length of a head's record")
+            raise ValueError("invalid length of a header record")
         data = stream.read(length)
         if stream.read(4) != np.array(length, self._mark).tobytes():
-            raise ValueError("the marks differ")
+            raise ValueError("record markers differ")
         return data
 
     def read(self, frames: range, atoms: AtomChoice) -> Positions:

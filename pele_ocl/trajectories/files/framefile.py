@@ -65,7 +65,7 @@ class RecordFile(FrameFile):
         """Open the file. n_frames : number of frames in the header; None to use the size of the file"""
         self.offset, self.length = offset, length
         if n_atoms < 1 or offset < 0 or length < 1:
-            raise FormatError(f"{path}: its head is damaged; copy the file again")
+            raise FormatError(f"{path}: its header is damaged; copy the file again")
         whole, rest = divmod(max(0, path.stat().st_size - offset), length)
         is_partial = rest > 0 if n_frames is None else n_frames > whole
         super().__init__(path, n_atoms, whole if n_frames is None else min(n_frames, whole), is_partial)
@@ -90,5 +90,5 @@ class RecordFile(FrameFile):
         while left:
             count = self._stream.readinto(left)
             if not count:
-                raise FormatError(f"{self.path}: was cut while it was read; copy the file again")
+                raise FormatError(f"{self.path}: was truncated while it was read; copy the file again")
             left = left[count:]

@@ -65,7 +65,7 @@ class MdcrdFile(RecordFile):
         if len(wrong):
             raise FormatError(
                 f"{self.path}: the lines of frame {frames[int(wrong[0])]} are not those of {self.n_atoms:,} atoms; "
-                "copy the file again, or give the structure that belongs to it"
+                "copy the file again, or give the matching structure"
             )
         line = _A_LINE * WIDTH + self._end
         lines = raw[:, : self._full * line].reshape(len(raw), self._full, line)[:, :, : _A_LINE * WIDTH]
@@ -78,7 +78,7 @@ class MdcrdFile(RecordFile):
 
 
 def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
-    """Make the error about a first frame that does not match, with its apparent number of atoms."""
+    """Create the error about a first frame that does not match, with its apparent number of atoms."""
     lengths = []
     with open(path, "rb") as stream:
         stream.readline()
@@ -90,7 +90,7 @@ def _why_not(path: Path, n_atoms: int, n_lines: int) -> FormatError:
     is_box = lengths[-1] in (3 * WIDTH, _BLANK_BOX) if lengths else False  # or the end of a frame
     if not odd and numbers % 3 == 0 and len(lengths) < 10**6 and not (is_box and numbers % _A_LINE == 3):
         what = f"{path}: its frames seem to have {numbers // 3:,} atoms, the structure {n_atoms:,}"
-        advice = "choose those of the structure by `select`, with `topology`"
+        advice = "select those of the structure with `select`, with `topology`"
         return FormatError(f"{what}; {advice}", code=OTHER_ATOMS, what=what)
     return FormatError(
         f"{path}: the first {n_lines:,} lines after the title are not those of {n_atoms:,} atoms in F8.3"

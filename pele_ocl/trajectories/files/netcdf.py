@@ -45,5 +45,5 @@ def open_netcdf(path: Path) -> FrameFile:
     if magic == HDF5:
         return open_hdf5(path)
     if not magic.startswith(MAGICS):
-        raise FormatError(f"{path}: not a NetCDF file; does its suffix belong to it?")
+        raise FormatError(f"{path}: not a NetCDF file; is its suffix correct?")
     return NetcdfFile(path)

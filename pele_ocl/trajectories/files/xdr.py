@@ -55,7 +55,7 @@ class XdrFile(FrameFile):
         if len(found) < len(frames):
             raise FormatError(
                 f"{self.path}: ends after frame {frames.start + len(found) * frames.step - 1}, in the middle of the "
-                "next; copy the file again, or choose whole frames by `frames`"
+                "next; copy the file again, or select complete frames with `frames`"
             )
         self.cells = None if boxes is None else usable_cells(np.asarray(boxes, np.float64) * float(_NANOMETER))
         positions: Positions = found[:, atoms] * _NANOMETER

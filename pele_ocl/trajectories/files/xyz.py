@@ -29,7 +29,7 @@ class XyzFile(FrameFile):
             lines.pop()
         n = whole(lines[0].strip()) if lines else None
         if not n:
-            raise FormatError(f"{path}:1: expected a number of atoms, with which each frame of XYZ begins")
+            raise FormatError(f"{path}:1: expected a number of atoms, the first line of each XYZ frame")
         n_frames, rest = divmod(len(lines), n + 2)
         frames = [_frame(path, lines, k * (n + 2), n) for k in range(n_frames)]
         self._species = frames[0][0] if frames else []
@@ -37,7 +37,7 @@ class XyzFile(FrameFile):
             if species != self._species:
                 i = next(i for i in range(n) if species[i] != self._species[i])
                 raise FormatError(
-                    f"{path}:{k * (n + 2) + i + 3}: {quoted(species[i])} is in the place of the first frame's "
+                    f"{path}:{k * (n + 2) + i + 3}: {quoted(species[i])} is in the position of the first frame's "
                     f"{quoted(self._species[i])}; expected frames of the same atoms"
                 )
         self._positions = np.array([positions for _, positions in frames]).reshape(-1, n, 3)
@@ -69,7 +69,7 @@ def _frame(path: Path, lines: list[str], first: int, n: int) -> tuple[list[str],
     Raises FormatError, with the line.
     """
     if whole(lines[first].strip()) != n:
-        raise FormatError(f"{path}:{first + 1}: is not a frame of {n:,} atoms, as the first one is")
+        raise FormatError(f"{path}:{first + 1}: is not a frame of {n:,} atoms like the first")
     named = _PROPERTIES.search(lines[first + 1])
     fields = (named[1] if named else _PLAIN).split(":")
     widths = [whole(width) or 0 for width in fields[2::3]]

@@ -26,8 +26,8 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in RECORDERS:
         raise FormatError(
-            f"{path}: unknown suffix {suffix!r}; results of a trajectory, which are appended, end in "
-            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: take .jsonl" if suffix == ".json" else "")
+            f"{path}: unknown suffix {suffix!r}; results of a trajectory can be appended to "
+            f"{', '.join(RECORDERS)}" + ("; JSON cannot be appended to: use .jsonl" if suffix == ".json" else "")
         )
     return suffix
 
@@ -35,7 +35,7 @@ def require_record_suffix(path: str | PathLike[str]) -> str:
 def recorder_for(
     path: str | PathLike[str], settings: Settings, frames: range, inputs: Iterable[str | PathLike[str]] = ()
 ) -> Recorder:
-    """Make the recorder for a path. It writes a new file unless its `resume` is called.
+    """Create the recorder for a path. It writes a new file unless its `resume` is called.
 
     settings : settings that affect the results; frames : frames of all rows; inputs : files that must not be
         overwritten

@@ -68,7 +68,7 @@ class Hdf5Recorder(Recorder):
             with h5py.File(self.path, "r") as there:
                 found = self._found(there)
         except OSError as error:
-            raise FormatError(f"{self.path}: cannot be read as HDF5 ({error}); give another name to -o") from None
+            raise FormatError(f"{self.path}: cannot be read as HDF5 ({error}); choose another name for -o") from None
         if found is not None:
             with appending(self.path):
                 self._open(self.path)
@@ -148,12 +148,14 @@ class Hdf5Recorder(Recorder):
     def _found(self, file: h5py.File) -> FrameResults | None:
         """Read the rows of an earlier run."""
         if "complete" not in file or "frame" not in file:
-            raise FormatError(f"{self.path}: contains something other than results of frames; give another name to -o")
+            raise FormatError(
+                f"{self.path}: contains something other than results of frames; choose another name for -o"
+            )
         self.require_settings({name: str(value) for name, value in file.attrs.items()})
         self.done = int(file["complete"][()])
         frames = file["frame"][()]
         if len(frames) != len(self.frames) or not 0 <= self.done <= len(frames):
-            raise FormatError(f"{self.path}: is of {len(frames):,} frames, not {len(self.frames):,}; start again")
+            raise FormatError(f"{self.path}: contains {len(frames):,} frames, not {len(self.frames):,}; start again")
         self.require_frame(0, int(frames[0]))
         if not self.done:
             return None

@@ -28,7 +28,7 @@ def parts_of_shards(
             found = recorder.resume()
             if found is None or recorder.done < len(frames):
                 raise FormatError(
-                    f"{path}: contains {recorder.done:,} of {len(frames):,} frames; run its shard again with `resume`"
+                    f"{path}: contains {recorder.done:,} of {len(frames):,} frames; run this shard again with `resume`"
                 )
         yield PieceResults(frames, found)
 
@@ -39,4 +39,4 @@ def frames_in(settings: Settings) -> range:
         start, stop, step = map(int, settings["frames"].split(":"))
         return range(start, stop, step)
     except (KeyError, ValueError):
-        raise FormatError("the settings of a file of results do not contain its frames; start again") from None
+        raise FormatError("the settings of a result file do not contain its frames; start again") from None

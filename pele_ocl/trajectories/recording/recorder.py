@@ -65,7 +65,8 @@ class Recorder(ABC):
         """Raise FormatError if rows and file have different columns."""
         if list(there) != list(results.columns):
             raise FormatError(
-                f"{self.path}: contains {', '.join(there)}, not {', '.join(results.columns)}; give another name to -o"
+                f"{self.path}: contains {', '.join(there)}, not {', '.join(results.columns)}; choose another "
+                "name for -o"
             )
 
     def require_terms(self, results: FrameResults) -> None:
@@ -80,13 +81,13 @@ class Recorder(ABC):
             if found.get(name) != self.settings.get(name):
                 raise FormatError(
                     f"{self.path}: was made with {name} {found.get(name, 'unset')}, now it is "
-                    f"{self.settings.get(name, 'unset')}; resume with the same settings, or give another name to -o"
+                    f"{self.settings.get(name, 'unset')}; resume with the same settings, or choose another name for -o"
                 )
 
     def require_frame(self, row: int, frame: int) -> None:
         """Raise FormatError unless a row belongs to the expected frame."""
         if row >= len(self.frames) or self.frames[row] != frame:
-            raise FormatError(f"{self.path}: has frame {frame} where another is due; give another name to -o")
+            raise FormatError(f"{self.path}: has frame {frame} instead of the expected one; choose another name for -o")
 
 
 def unit_of(name: str) -> str:

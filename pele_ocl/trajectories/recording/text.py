@@ -113,7 +113,7 @@ class TextRecorder(Recorder):
     def _refuse(self, stream: BinaryIO) -> None:
         stream.seek(0)
         self.require_settings(self.settings_in(stream))
-        raise FormatError(f"{self.path}: contains something other than results of frames; give another name to -o")
+        raise FormatError(f"{self.path}: contains something other than results of frames; choose another name for -o")
 
     def _read(self, rows: Iterator[tuple[int, Sequence[float | None], str]], names: list[str]) -> FrameResults | None:
         """Convert rows of frame, values and error to results."""

@@ -30,9 +30,9 @@ from .peers import MAP_PEERS, AbsentError, Array, apart, talk_to_stderr, version
 if TYPE_CHECKING:
     from openmm import System
 
-# Relative errors against float64 beyond which answers do not agree: what peers in use today keep, with some room. At a
-# cutoff float32 has pairs on the wrong side of it, which shows in the gradient of a large molecule. Minima differ by
-# rounding: a protein has very many.
+# Relative errors against float64 beyond which results do not agree: satisfied by current peers with some margin. At a
+# cutoff float32 has pairs on the wrong side of it, which affects the gradient of a large molecule. Minima differ
+# because of rounding: a protein has very many.
 MESH_ACCURACY = 1e-4  # of maps by a mesh and its peers
 TOLERANCES = {
     "float32": {"map": 2e-5, "energy": 1e-4, "gradient": 2e-3, "minimum": 5e-4, "potential": MESH_ACCURACY},

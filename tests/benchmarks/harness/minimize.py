@@ -18,7 +18,7 @@ from .peers import AbsentError, version_of
 def minimize_work(
     name: str, precision: str, devices: Sequence[Device], tolerance: float = 10.0, noise: float = 0.1
 ) -> Work:  # fmt: skip
-    """Return the work of minimizing a shipped structure with its complete force field from one noisy start.
+    """Return the work of minimizing an included structure with its complete force field from one noisy start.
 
     The error is the energy difference from OpenMM's CPU platform; 0 if the energy is lower.
     """

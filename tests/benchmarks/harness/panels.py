@@ -101,7 +101,7 @@ def _draw(panel: Panel, axes: Axes, named: bool) -> None:
         axes.spines[side].set_visible(False)
     axes.spines["left"].set_color(THEIRS)
     unit = panel.unit if panel.unit == "ms" else f"{panel.unit}, more is better"
-    scaled = "; * a part of the map, scaled" if any("*" in label for label in panel.labels) else ""
+    scaled = "; * scaled from a part of the map" if any("*" in label for label in panel.labels) else ""
     about = f"{panel.work}, {panel.precision}, {unit}{scaled}\n{panel.system}"
     axes.set_title(about, fontsize=SMALL, loc="left", color=INK)
 

@@ -71,7 +71,7 @@ Ready = Callable[[Atoms, str, Device], Evaluate]  # makes a quantity ready
 
 @dataclass(frozen=True)
 class Radii:
-    """Born radii alone, as a result with a time."""
+    """Only Born radii, as a result with a time."""
 
     variant: str
     seconds: Mapping[str, float]
@@ -125,7 +125,7 @@ QUANTITIES = {
     "radii": Quantity("Born radii, all pairs", 2, _radii),
     "tree": Quantity("Born radii, over a tree of boxes to 1e-5", 1, _tree),
     "solvent": Quantity("Born radii and GB energy, all pairs", 2, _solvent),
-    "energy": Quantity("whole energy with its full gradient, all pairs", 2, _energy),
+    "energy": Quantity("all energy terms with the full gradient, all pairs", 2, _energy),
     "nonbond": Quantity(f"Lennard-Jones and Coulomb with gradient within {CUTOFF:g} A", 1, _nonbond),
     "potmap": Quantity(f"potential map of {MAP_POINTS} x {MAP_POINTS} x {MAP_POINTS} points", 1, _potmap),
 }

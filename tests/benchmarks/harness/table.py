@@ -11,11 +11,11 @@ from .comparison import MESH_ACCURACY, TOLERANCES, Row
 from .markdown import table
 
 ABOUT = {
-    "potmap": "Potential map, direct sum; billion atom evaluations a second, the data in place.",
+    "potmap": "Potential map, direct sum; billion atom evaluations per second, with the data on the device.",
     "energy": "Lennard-Jones, Coulomb, GB and surface energy with the full gradient, all pairs.",
     "mesh": f"Potential map with an error by norm of {MESH_ACCURACY:g} at most. The error is measured at 1,000 points.",
     "minimize": "Minimization with Amber99SB and OBC II, no cutoff, without set-up.",
-    "nonbond": "Lennard-Jones and Coulomb energy with gradient within a cutoff, the list of pairs kept.",
+    "nonbond": "Lennard-Jones and Coulomb energy with gradient within a cutoff, for a fixed pair list.",
     "solvent": "Born radii with the GB and surface energy, all pairs. OpenMM always computes the forces, too.",
 }
 
@@ -52,7 +52,7 @@ class Group:
         if self.timed:
             lines += table(self._rate_cells() if self.first.work == "potmap" else self._time_cells(), texts=(0, 1))
         if any(row.sampled for row in self.timed):
-            lines += ["", "\\* a part of the map, scaled"]
+            lines += ["", "\\* scaled from a part of the map"]
         failed = [f"- {row.code} failed: {row.reason}" for row in self.missing if not row.absent]
         absent = [f"{row.code} ({row.reason})" for row in self.missing if row.absent]
         if failed:
@@ -72,7 +72,7 @@ class Group:
 
     def _time_cells(self) -> list[list[str]]:
         names = list(dict.fromkeys(name for row in self.timed for name in row.errors))
-        cells = [["code", "on", "ms", "best peer = 1", "ms a call", "best peer = 1", *(f"{n} error" for n in names)]]
+        cells = [["code", "on", "ms", "best peer = 1", "ms per call", "best peer = 1", *(f"{n} error" for n in names)]]
         for row in self.timed:
             ratios = (
                 self.times_best_peer(row, lambda r: r.seconds),

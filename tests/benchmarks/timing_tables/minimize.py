@@ -128,7 +128,7 @@ def _mean(counts: Sequence[float | None]) -> float | None:
 
 
 def _system(name: str, peers: bool) -> tuple[Atoms, object | None]:
-    """Return the atoms of a shipped structure with all parameters, and OpenMM's System, None without OpenMM."""
+    """Return the atoms of an included structure with all parameters, and OpenMM's System, None without OpenMM."""
     path = shipped("data") / "structures" / SYSTEMS[name]
     atoms = read(path)
     try:

@@ -58,7 +58,7 @@ class OpenMM:
         if precision not in PLATFORMS[platform]:
             raise AbsentError(f"computes in {' and '.join(PLATFORMS[platform])}")
         if platform not in platforms():
-            raise AbsentError("not among OpenMM's platforms here")
+            raise AbsentError("platform not available")
         properties = {"Precision": PRECISIONS[precision]} if len(PLATFORMS[platform]) > 1 else {}
         integrator = openmm.VerletIntegrator(STEP_PS)
         try:

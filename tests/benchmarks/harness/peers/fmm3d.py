@@ -14,7 +14,7 @@ from pele_ocl.grid import Grid
 from .peer import Array, MapPeer, points_of, relative_arrays, version_of
 
 POTENTIAL = 1  # of what it computes; 2 has the gradient, too
-SLACK = 10  # it keeps a finer accuracy than it is asked for (measured), and would take longer for nothing
+SLACK = 10  # its errors are smaller than requested (measured), at a higher cost
 
 
 def potmap(atoms: Atoms, accuracy: float) -> MapPeer:

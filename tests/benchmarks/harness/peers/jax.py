@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def potmap(atoms: Atoms, precision: str, gpu: bool) -> MapPeer:
     """Compile the expression over all distances with jax.jit; XLA fuses it into a loop."""
-    # By default JAX takes most of a GPU's memory for itself, where others are timed, too.
+    # By default JAX reserves most of a GPU's memory, which other codes in the comparison need.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = load("jax")
     jax.config.update("jax_enable_x64", True)  # float32 stays float32; without it float64 would become that

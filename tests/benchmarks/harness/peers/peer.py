@@ -17,7 +17,7 @@ from pele_ocl.atoms import Atoms
 from pele_ocl.grid import Grid
 from pele_ocl.units import COULOMB_KCAL_A
 
-# Computes the map of a grid; returns the seconds that took with all data in place, and values (nz, ny, nx), kcal/mol/e.
+# Computes the map of a grid; returns the time in seconds, without transfers, and values (nz, ny, nx), kcal/mol/e.
 Array = NDArray[np.floating]
 Once = Callable[[Grid], tuple[float, Array]]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Potential: TypeAlias = "Callable[[Tensor, Tensor, Tensor], Tensor]"  # of points, positions, charges
 
-# Distances that eager operations hold at a time: what a cache of a CPU holds, and what keeps a GPU busy.
+# Distances per eager operation: as many as fit into the cache of a CPU, and enough to keep a GPU busy.
 DISTANCES = {"cpu": 1 << 18, "cuda": 1 << 24}
 
 
