@@ -209,10 +209,12 @@ def built_for_launches_of_gpus(plainly: bool) -> Iterator[None]:
         kept = dict(device.programs), dict(device.kernels)
         for each in (device.programs, device.kernels):
             each.clear()
-        yield
-        for each, before in zip((device.programs, device.kernels), kept, strict=True):
-            each.clear()
-            each.update(before)
+        try:
+            yield
+        finally:
+            for each, before in zip((device.programs, device.kernels), kept, strict=True):
+                each.clear()
+                each.update(before)
 
 
 def require(device: Device, precision: str) -> None:
