@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Tests start hundreds of processes, which start in two thirds of the time if Python may write bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-intel test-all test-devices lint docs site dist recipe release pictures plot intel performance clean
 
 demo: $(VENV)/.installed

@@ -55,20 +55,19 @@ os.environ["PELE_OCL_TUNING"] = "off"  # what was measured for the user's own wo
 WANTED = os.environ.get("PELE_OCL_TEST_DEVICES", "wheel").lower()
 
 # Kernels for which a CPU's compiler takes long: those of GPUs, 5 to 30 seconds with its optimiser and 3 without, and
-# those whose time grows with the atoms alone, so that the optimiser takes longer than it saves; terms compute in
-# float64 in either precision. The tests of named devices, and those with the slow cases, have every kernel as users
-# have it.
-COMPILED_PLAINLY = ("energy/squares/", "energy/terms/")
-PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "explore/", "minimize/")
+# in float64 those whose time grows with the atoms alone, so that the optimiser takes longer than it saves. The tests of
+# named devices, and those with the slow cases, have every kernel as users have it.
+COMPILED_PLAINLY = ("energy/squares/",)
+PLAIN_IN_FLOAT64 = ("dynamics/", "energy/finish.cl", "energy/radii.cl", "energy/terms/", "explore/", "minimize/")
 
 # Files of tests that run many kernels a few times, of small molecules: built with the optimiser, an energy takes 4
 # seconds until its first value, without it 2, and gives the same bits.
 FEW_EVALUATIONS = {
     f"test_{name}.py"
     for name in (
-        "amber_samples", "biases", "bonded", "energy", "energy_gradient", "energy_terms", "energy_wide", "gb_necks",
-        "gb_radius", "interop_fields", "interop_files", "interop_openmm", "ligand", "like_amber", "lj_pairs", "objects",
-        "openmm_reference", "parametrize", "sgb", "surface", "virtual_sites",
+        "amber_samples", "bonded", "energy", "energy_gradient", "energy_terms", "energy_wide", "gb_necks", "gb_radius",
+        "interop_fields", "interop_files", "interop_openmm", "like_amber", "lj_pairs", "openmm_reference", "sgb",
+        "surface", "virtual_sites",
     )
 }  # fmt: skip
 

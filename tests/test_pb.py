@@ -856,14 +856,14 @@ def test_rows_by_the_launches_of_gpus(monkeypatch, launches_of_gpus):
     assert np.allclose(alone, expected, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("launches_of_gpus")
 @pytest.mark.parametrize("spacing", [0.3, 1.1])
-def test_edges_are_cut_alike_by_the_launches_of_gpus(spacing, monkeypatch):
+def test_edges_are_cut_alike_by_the_launches_of_gpus(spacing, monkeypatch, launches_of_gpus):
     """By groups that find the spheres near an edge in float32; coarse blocks have more than a group loads at a time."""
     run = PoissonBoltzmann(random_molecule(), spacing=spacing)
     expected = run.maps()
     monkeypatch.setattr(Launching, "is_cpu", False)
-    found = run.maps()
+    with launches_of_gpus():
+        found = run.maps()
     for name in ("dielx", "diely", "dielz"):
         assert len(np.unique(expected[name].values)) > 40
         np.testing.assert_array_equal(found[name].values, expected[name].values)
