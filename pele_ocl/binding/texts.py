@@ -78,12 +78,13 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
             ("C2", entropy.c2, entropy.c2_error),
         )
     ]
-    lines = [
-        f"Entropy at {entropy.temperature:g} K, kcal/mol; SD of the interaction energy {entropy.sigma:,.2f}; the",
-        f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
+    return [
+        f"Entropy at {entropy.temperature:g} K, kcal/mol, of all frames; SD of the interaction energy "
+        f"{entropy.sigma:,.2f}",
         text_table(heads, rows, "<>>>"),
+        "For comparison with gmx_MMPBSA only, which averages the running interaction entropy over the last quarter of",
+        f"the frames: {entropy.last_quarter:,.3f}; otherwise use the values in the table",
     ]
-    return lines
 
 
 def residue_lines(of: Decomposition) -> str:
