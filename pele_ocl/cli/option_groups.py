@@ -166,8 +166,8 @@ class SolventGroup:
         choices=list(PRESETS), essential=True,
     )  # fmt: skip
     gb: str = option(
-        "Generalized Born model, or its number in AMBER: obc2 or igb=5; `none` for no solvent.", like=SolventModel, type=GBModelName(list(GB_MODELS)),
-        essential=True,
+        "Generalized Born model, or its number in AMBER: obc2 or igb=5; `none` for no solvent.",
+        like=SolventModel, type=GBModelName(list(GB_MODELS)), essential=True,
     )  # fmt: skip
     born_cutoff: float | None = option(
         "Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; by default "
