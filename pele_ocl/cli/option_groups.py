@@ -162,7 +162,9 @@ class SolventGroup:
         "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, cutoff of the Born "
         "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
         "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
-        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA constants, the default. pele: PELE.",
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA constants, the default. pele: PELE. Without "
+        "radii in the input, as in PDB files, those of AMBER's programs use the set of the GB model, such as mbondi2 "
+        "for obc2 instead of openmm-obc, and pele uses PELE's.",
         choices=list(PRESETS), essential=True,
     )  # fmt: skip
     gb: str = option(
