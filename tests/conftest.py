@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -196,6 +196,32 @@ def launches_of_gpus(pytestconfig: pytest.Config) -> Callable[[], AbstractContex
     return partial(built_for_launches_of_gpus, bool(pytestconfig.option.markexpr) and WANTED == "wheel")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def kernels_of_few_evaluations(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep kernels of FEW_EVALUATIONS, built without the optimiser, from the files that run later."""
+    is_plain = request.config.option.markexpr and WANTED == "wheel" and request.path.name in FEW_EVALUATIONS
+    with kept_apart(OF_FEW_EVALUATIONS) if is_plain else nullcontext():
+        yield
+
+
+Built = dict[tuple[Device, str], dict[Any, Any]]  # programs and kernels, by their keys
+OF_FEW_EVALUATIONS: Built = {}
+
+
+@contextmanager
+def kept_apart(built: Built) -> Iterator[None]:
+    """Use programs and kernels that were built in earlier blocks, and take away those that are built in this one."""
+    stores = {(device, name): getattr(device, name) for device in DEVICES for name in ("programs", "kernels")}
+    before = {place: set(store) for place, store in stores.items()}
+    for place, store in stores.items():
+        store |= {key: one for key, one in built.get(place, {}).items() if key not in store}
+    try:
+        yield
+    finally:
+        for place, store in stores.items():
+            built[place] = {key: store.pop(key) for key in set(store) - before[place]}
+
+
 @contextmanager
 def built_for_launches_of_gpus(plainly: bool) -> Iterator[None]:
     """Let a part of a test have kernels of its own."""
@@ -208,10 +234,12 @@ def built_for_launches_of_gpus(plainly: bool) -> Iterator[None]:
         kept = dict(device.programs), dict(device.kernels)
         for each in (device.programs, device.kernels):
             each.clear()
-        yield
-        for each, before in zip((device.programs, device.kernels), kept, strict=True):
-            each.clear()
-            each.update(before)
+        try:
+            yield
+        finally:
+            for each, before in zip((device.programs, device.kernels), kept, strict=True):
+                each.clear()
+                each.update(before)
 
 
 def require(device: Device, precision: str) -> None:

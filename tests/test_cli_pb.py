@@ -105,8 +105,13 @@ def test_a_structure_has_an_energy_and_its_error():
     assert lines[0].startswith("hexapeptide.pdb: 96 atoms")
     assert lines[1] == "Force field   amber99sb"
     assert "surface edges, radii openmm-obc, dielectrics 2 and 78.54, no salt, linear equation" in lines[2]
-    assert any(line.startswith("Solvation energy") and line.endswith("kcal/mol") for line in lines)
-    assert any("grid" in line and "an upper estimate" in line for line in lines)
+    ends = [
+        re.match(f"{head} +-?[\\d.]+(?= {unit})", line).end()
+        for line, head, unit in zip(
+            lines[4:7], ("Solvation energy", "  solver", "  grid"), ("kcal/mol$", "change of", "an upper"), strict=True
+        )
+    ]
+    assert len(set(ends)) == 1, lines[4:7]
 
 
 def test_json_holds_what_the_class_gives():

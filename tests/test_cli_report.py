@@ -10,7 +10,15 @@ from pele_ocl.jobs.texts import duration
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.00152, "1.52 ms"), (12.3, "12.30 s"), (119.0, "119.00 s"), (450.0, "7.5 minutes"), (8280.0, "2.3 hours")],
+    [
+        (0.00152, "1.52 ms"),
+        (0.9994, "999 ms"),
+        (0.9996, "1.00 s"),
+        (12.3, "12.30 s"),
+        (119.0, "119.00 s"),
+        (450.0, "7.5 minutes"),
+        (8280.0, "2.3 hours"),
+    ],
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text

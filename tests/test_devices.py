@@ -465,6 +465,21 @@ def test_memory_of_deleted_buffers_is_reused_in_the_queue(device, monkeypatch):
     assert device.buffers.now == before
 
 
+def test_memory_in_reference_cycles_is_freed_if_memory_is_short(device, monkeypatch):
+    """Also that of queues and computations that keep it for reuse."""
+    gc.collect()
+    before = device.held_bytes
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
+        cycle = [queue.empty(5000), Scratch.kept(device, "test")]
+        cycle[1](queue.new_queue(True), "a", 5000)
+        cycle.append(cycle)
+        with monkeypatch.context() as short:
+            short.setattr(Device, "memory", device.held_bytes + 1000)
+            del cycle
+            device.require_memory(5000, 1000)
+        assert device.held_bytes <= before
+
+
 def test_more_pieces_than_before_are_moved(device):
     """Places that need a larger buffer, for a launch that was already bound."""
     queue, n, size = Queue(device, "float32"), 3000, 8
@@ -487,6 +502,17 @@ def test_a_part_keeps_the_memory_of_its_buffer_in_use(device):
         np.testing.assert_array_equal(queue.download(part, 100), 0)
         del part
         assert queue.empty(1000).int_ptr == where
+
+
+def test_values_go_through_reused_memory_and_parts(device):
+    """As through other buffers, by copies, since only whole buffers are mapped."""
+    with Queue(device, "float32").independent_queue(reuses_memory=True) as queue:
+        values, found = np.arange(10, dtype=np.float32)[None], np.empty(10, np.float32)
+        whole = queue.empty(1000)
+        for buffer in (whole, queue.part(whole, 0, 40)):
+            queue.write_launch_read(buffer, values, [], buffer, found)
+            queue.finish()
+            np.testing.assert_array_equal(found, values[0])
 
 
 def test_memory_is_freed_where_several_queues_use_it(device):

@@ -210,6 +210,24 @@ def test_pb_by_names_is_that_of_its_model():
         pele_ocl.pb(atoms, ionic_strength=0.1, ion=ions)
 
 
+def test_an_energy_with_self_energies_is_not_shown_as_solvation():
+    complete = pele_ocl.pb(PEPTIDE, spacing=1.5, padding=6.0, reaction=False)
+    assert complete.table()["term"].tolist() == ["energy", "solver_error"]
+    assert "olvation" not in complete.text() + complete.table().text()
+    assert complete.text().count(f"{complete.energy:,.3f} kcal/mol, including self energies of the charges") == 1
+    by_residue = pele_ocl.pb(PEPTIDE, spacing=1.5, padding=6.0, reaction=False, per_residue=True).table()
+    assert "including self energies" in by_residue.title
+    assert by_residue["energy"].sum() == pytest.approx(complete.energy, rel=1e-6)
+
+
+def test_the_error_of_one_solution_is_not_that_of_a_difference():
+    with pytest.raises(InputError, match="`grid_error`, `extrapolate` and `shifts` apply only without"):
+        pele_ocl.pb(PEPTIDE, spacing=1.5, like="apbs", grid_error=True)
+    found = pele_ocl.pb(PEPTIDE, spacing=1.5, padding=6.0, like="apbs", reaction=True, grid_error=True)
+    assert found.errors.grid > 0
+    assert found.table()["term"].tolist() == ["solvation", "solver_error", "grid_error"]
+
+
 def test_an_input_file_of_apbs_is_run_by_both_doors(tmp_path):
     (tmp_path / "ion.pqr").write_text("ATOM  1  I  ION  1  0.0 0.0 0.0  1.00 3.00\n")
     (tmp_path / "apbs.in").write_text(

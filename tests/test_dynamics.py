@@ -167,7 +167,7 @@ def test_exchanges_follow_theory(device):
 
 
 def torsion_of_two_wells() -> tuple[Atoms, dict]:
-    """Four number of rotating atoms about their middle bond, begun in the upper of two wells; options of a simulation.
+    """Four atoms that rotate about their middle bond, begun in the upper of two wells; options of a simulation.
 
     E(phi) = 2 (1 + cos 2 phi) + 0.4 (1 + sin phi): wells at 90 degrees and, 0.8 kcal/mol lower, at -90.
     """

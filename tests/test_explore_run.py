@@ -186,6 +186,20 @@ def test_a_seed_of_the_clock_goes_on(tmp_path, monkeypatch):
     assert "is not a journal of explorers; choose another folder" in error_of(*words[:-1])
 
 
+@pytest.mark.parametrize("how", ["left by", "written by"])  # former and present words
+def test_a_control_file_of_an_earlier_run_is_replaced(how, tmp_path):
+    own, target = tmp_path / "own.conf", tmp_path / "out" / "pele.conf"
+    target.parent.mkdir()
+    target.write_text(f"// The control file of the run in this folder, {how} pele-ocl explore: before.conf\n{{}}")
+    run_files.leave_control(target.parent, own, "{1}", [])
+    assert target.read_text().partition("\n")[::2] == (
+        "// The control file of the run in this folder, written by pele-ocl explore: own.conf", "{1}"
+    )  # fmt: skip
+    target.write_text("{}")
+    run_files.leave_control(target.parent, own, "{1}", [])
+    assert target.read_text() == "{}", "a file of the user"
+
+
 def test_a_structure_is_no_control_file(tmp_path):
     path = tmp_path / "complex.pdb"
     path.write_text("ATOM\n")

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pyopencl as cl
 import pytest
-from conftest import DEVICES, random_atoms
+from conftest import DEVICES, kept_apart, random_atoms
 from tolerance import BORN_RADIUS, SOFT_ROOT, TWIN
 
 from pele_ocl import DeviceError, KernelBuildError, Solvent
@@ -88,6 +88,26 @@ def test_what_compilers_warn_of(monkeypatch, code, warns):
     options = building._options(DEVICES[0], "float32", 1, False, {})
     with pytest.raises(AssertionError, match=r"warning: probe\.cl") if warns else nullcontext():
         building._build(DEVICES[0], "probe.cl", building.expanded_source("probe.cl", building.source_of), options)
+
+
+def test_kernels_built_plainly_are_kept_from_other_files(device, monkeypatch):
+    builds, build, apart = list[str](), building._build, {}
+    monkeypatch.setattr(building, "_build", lambda *given: builds.append(given[1]) or build(*given))
+    device.kernels.clear()
+    device.programs.clear()
+    kernel = partial(Queue(device, "float32").kernel, "nonbond/scan.cl", GROUP=4)
+    with kept_apart(apart):
+        first = kernel("scan_blocks")
+    other = kernel("scan_blocks")
+    assert other is not first
+    with kept_apart(apart):
+        assert kernel("scan_blocks") is other, "built as users have it"
+        added = kernel("add_totals")
+    device.kernels.clear()
+    device.programs.clear()
+    with kept_apart(apart):
+        assert kernel("add_totals") is added
+    assert builds == ["nonbond/scan.cl"] * 2
 
 
 def test_group_size_is_what_device_and_kernel_allow(device, monkeypatch):

@@ -27,7 +27,9 @@ from pele_ocl import (
     read_ligands,
     write_conformations,
 )
+from pele_ocl.common.inputfile import read_file
 from pele_ocl.ligand import antechamber, cache
+from pele_ocl.ligand.remarks import LigandRemark, remarks_in
 
 __all__ = ["on_the_chosen_device"]
 
@@ -454,6 +456,17 @@ def test_of_several_molecules_the_one_of_the_residue_is_taken(parametrized, tmp_
     assert any("molecule 3 of 3 was used" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("charges", ["gas", "mmff", "am1bcc"])
+def test_remarks_hold_smiles_of_any_length(charges, tmp_path):
+    for n in (1, 40, 47, 48, 60, 200):
+        remark = LigandRemark("LIG", "gaff2", charges, "CN" * n)
+        lines = remark.lines()
+        assert max(map(len, lines)) <= 80
+        path = tmp_path / "ligand.pdb"
+        path.write_text("\n".join(lines))
+        assert remarks_in(read_file(path)) == [remark]
+
+
 @needs_programs
 @pytest.mark.parametrize("kind", ["as it was", "reversed", "other names", "before the protein"])
 def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_path):
@@ -476,7 +489,10 @@ def test_a_complex_is_read_again_with_its_ligand_file(kind, parametrized, tmp_pa
     assert energy.total == pytest.approx(expected.total, abs=1e-3)
     chosen = read(path, ligands=[parametrized], select="resname LIG")
     assert len(chosen) == n
-    assert len(read(path, ligands=[parametrized], select="not resname LIG")) == len(whole) - n
+    instead = read(path, ligands=[parametrized], select="not resname LIG")
+    assert len(instead) == len(whole)
+    assert np.array_equal(instead.positions[-n:], parametrized.positions)
+    assert [note.code for note in instead.notes if "was added" in note] == ["ligand_added"]
 
 
 @needs_programs

@@ -123,6 +123,23 @@ def test_the_thread_changes_no_environment_variable(monkeypatch):
     assert not folder.exists()
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="OCL_ICD_VENDORS")
+@pytest.mark.usefixtures("not_begun")
+def test_a_folder_of_the_parent_process_is_no_choice(monkeypatch):
+    """The parent may remove it before the child, such as a worker, has loaded its runtimes."""
+    monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"one.icd": "/nowhere/libone.so"})
+    with runtimes.announced_runtimes():
+        of_parent = os.environ["OCL_ICD_VENDORS"]
+        with runtimes.announced_runtimes():
+            folder = Path(os.environ["OCL_ICD_VENDORS"])
+            assert str(folder) != of_parent
+            assert (folder / "one.icd").is_file()
+    assert "OCL_ICD_VENDORS" not in os.environ
+    monkeypatch.setenv("OCL_ICD_VENDORS", "/opt/vendors")
+    with runtimes.announced_runtimes():
+        assert os.environ["OCL_ICD_VENDORS"] == "/opt/vendors"
+
+
 @pytest.mark.usefixtures("not_begun")
 def test_a_choice_made_while_drivers_start_stays(monkeypatch):
     monkeypatch.setattr(runtimes, "_unnamed_runtimes", lambda: {"one.icd": "/nowhere/libone.so"})

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from test_pb import random_molecule
 
-from pele_ocl import PeleError, PoissonBoltzmann
+from pele_ocl import Grid, PBIon, PBModel, PeleError, PoissonBoltzmann
 from pele_ocl.common.errors import DeviceMemoryError
 from pele_ocl.opencl import Device, Queue, get_device
 from pele_ocl.opencl.queue import Turns
@@ -264,6 +264,17 @@ def test_calls_of_several_threads(run):
         failed = pool.submit(energies_of, run, 6, progress=fail)
         assert [each.result() for each in found] == [expected] * 3
         assert isinstance(failed.exception(), ZeroDivisionError)
+
+
+@pytest.mark.skipif(not get_device().has_float64, reason="rows are solved at once on devices with float64")
+def test_rows_on_two_grids(run):
+    """Their coefficients are joined from buffers that are larger than needed."""
+    finest = run.grids[-1]
+    around = Grid(1.5 * finest.origin - 0.5 * finest.last, 2 * finest.spacing, finest.shape)
+    for model in (PBModel(ions=(PBIon(1, 0.15), PBIon(-1, 0.15))), PBModel(surface="spl2")):
+        nested = PoissonBoltzmann(run.atoms, model, grids=[around, finest], reaction=model.surface != "spl2")
+        alone, together = ([each.energy_kt for each in nested.solve_frames(frames_of(run, 4), rows=n)] for n in (1, 2))
+        assert together == alone
 
 
 PROGRAM = """

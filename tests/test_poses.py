@@ -221,9 +221,7 @@ def test_an_atom_that_does_not_match_is_named(tmp_path):
     ether = [(0, 2), (1, 2), (0, 3), (0, 4), (0, 5), (1, 6), (1, 7), (1, 8)]
     x = np.random.default_rng(0).normal(size=(9, 3))
     (tmp_path / "ether.sdf").write_text(v2000(ethanol[0], ether, x))
-    with pytest.raises(
-        FormatError, match="no atom of it has the same bonds as L:LIG1:C1 is, C with C, H, H, H around it"
-    ):
+    with pytest.raises(FormatError, match="no atom of it has the bonds of L:LIG1:C1, C with C, H, H, H around it"):
         read_poses(tmp_path / "ether.sdf", molecule(*ethanol, x))
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -424,6 +425,24 @@ def test_a_thread_whose_commands_are_complete_runs_between_launches_of_another()
         order.append("launched")
     thread.join()
     assert order == ["waits", "launched", "flushed", "continues", "launched"]
+
+
+def test_launches_are_not_interrupted_by_a_thread_that_only_waits_for_its_turn():
+    turns, order = Turns(), list[str]()
+
+    def work() -> None:
+        with turns:
+            order.append("works")
+
+    thread = Thread(target=work)
+    with turns:
+        thread.start()
+        while not turns._others:
+            time.sleep(1e-4)
+        turns.offer(lambda: order.append("flushed"))
+        order.append("launched")
+    thread.join()
+    assert order == ["launched", "works"]
 
 
 def test_threads_end_at_their_next_turn(device):

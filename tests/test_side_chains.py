@@ -307,7 +307,7 @@ def test_the_move_takes_what_is_near(device):
 
 
 def test_predicted_side_chains_are_minimized_alone(device):
-    """PELE's sideChainMinimizer: the number of rotating atoms, and no others."""
+    """PELE's sideChainMinimizer: the atoms that rotate, and no others."""
     atoms = structure("hexapeptide")
     ligand = np.flatnonzero(atoms.labels.residue_index == 5)
     settings = Settings(side_chain_radius=7.0, side_chain_frequency=1, near_only=False, temperature=1e9)

@@ -95,6 +95,7 @@ def test_the_command(tmp_path, atoms):
     run("solvent", HEXAPEPTIDE, HEXAPEPTIDE, "--no-energy", "-o", tmp_path / "radii.csv")
     assert "born_radius_mean [angstrom]" in (tmp_path / "radii.csv").read_text()
     assert "kcal" not in table
+    assert "total" not in table.rpartition("total ")[0]  # except for the time
     for words in (("--per-residue",), ("-t", "traj.nc")):
         assert {"--per-residue": "--per-residue applies to energies", "-t": "choose one of --no-energy and"}[
             words[0]

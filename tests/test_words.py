@@ -1,4 +1,4 @@
-"""Words: the sentences of help texts, each written in one place."""
+"""Words: the sentences of help texts, each written in one place, and messages without lost or odd pieces."""
 
 from __future__ import annotations
 
@@ -85,3 +85,30 @@ def test_no_piece_of_a_message_is_lost():
 def _is_text(node: ast.AST) -> bool:
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
+
+
+ODD = re.compile(r"\S [,;](?: |$)|[\w,;] {2,}(?=[a-z\ufffc])")  # a blank before a comma, or several blanks
+HEAD = 14  # width of the heads of lines in printed results
+
+
+def test_blanks_of_messages_are_single_and_not_before_commas():
+    wrong = [
+        f"{path}:{node.lineno}: {text!r}"
+        for path in (ROOT / "pele_ocl").rglob("*.py")
+        for node, text in _messages(parsed(path))
+        if any(of.end() != HEAD for of in ODD.finditer(text))
+    ]
+    assert not wrong
+
+
+def _messages(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the texts of several words that are not docstrings, with U+FFFC for what is formatted into them."""
+    pieces = {id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for piece in node.values}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant | ast.JoinedStr) or id(node) in pieces | docstrings:
+            continue
+        values = node.values if isinstance(node, ast.JoinedStr) else [node]
+        text = "".join(str(of.value) if isinstance(of, ast.Constant) else "\ufffc" for of in values)
+        if re.search(r"[a-z] [a-z]+ [a-z]", text) and "\n" not in text:
+            yield node, text

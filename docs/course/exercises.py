@@ -73,10 +73,11 @@ class Case:
 
 @dataclass
 class Verdict:
-    """Result of a check. findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the
-    solution, if correct
-        slowest : seconds of the slowest of five runs of the kernel, if measured here
-        is_checked : False if the check itself failed, for reasons unrelated to the kernel
+    """Result of a check.
+
+    findings : a sentence each; seconds, solution_seconds : of the exercise's kernel and of the solution, if correct
+    slowest : seconds of the slowest of five runs of the kernel, if measured here
+    is_checked : False if the check itself failed, for reasons unrelated to the kernel
     """
 
     exercise: str

@@ -329,7 +329,7 @@ def difference(ours: Graph, theirs: Graph, name: Mapping[int, str]) -> str:
         odd = next((i for i, colour in enumerate(one) if surplus[colour] > 0), None)
         if odd is not None:
             around = ", ".join(sorted(ours.elements[j] for j in ours.neighbours[odd])) or "nothing"
-            return f"no atom of it has the same bonds as {name[odd]} is, {ours.elements[odd]} with {around} around it"
+            return f"no atom of it has the bonds of {name[odd]}, {ours.elements[odd]} with {around} around it"
         one, two = (
             tuple(hash((colours[i], *sorted(colours[j] for j in near))) for i, near in enumerate(of.neighbours))
             for of, colours in ((ours, one), (theirs, two))

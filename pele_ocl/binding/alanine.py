@@ -142,9 +142,7 @@ def cut_at(atoms: Atoms, residue: int) -> Cut:
     if not {"CA", "CB"} <= names.keys():
         raise InputError(f"{where} has no CB, so it cannot be mutated to alanine")
     if residue in _linked(atoms):
-        raise InputError(
-            f"the side chain of {where} is bonded to another residue, so it cannot be mutated to alanine's"
-        )
+        raise InputError(f"the side chain of {where} is bonded to another residue, so it cannot be mutated to alanine")
     ends = atoms.bond_pairs
     beside = np.concatenate([ends[ends[:, 0] == names["CB"], 1], ends[ends[:, 1] == names["CB"], 0]])
     gamma = np.array([i for i in beside if i != names["CA"] and atoms.labels.elements[i] != "H"], np.intp)

@@ -97,7 +97,7 @@ class StructureGroup:
     )  # fmt: skip
     ligand_file: tuple[Path, ...] = option(
         "Small molecule, .sdf, .mol2 or .smi, that provides parameters for matching residues without a template. If no "
-        "residue matches, the (first) molecule is added to the structure. Can be given several times.",
+        "selected residue matches, the (first) molecule is added to the structure. Can be given several times.",
         default=(), metavar="FILE", former=("--ligands",), essential=True,
     )  # fmt: skip
     ligand_forcefield: str = option(

@@ -239,7 +239,9 @@ class SimulateResult(Reported, Suggests):
         lines = [f"Dynamics      {', '.join(parts)}"]
         if own["minimize"]:
             lines.append(f"Minimized     first, up to {own['minimize']:,} iterations")
-        lines.append(f"Replicas      {len(self.rows):,}, {self.n_failed or 'none'} stopped")
+        lines.append(
+            f"Replicas      {len(self.rows):,}, {format(self.n_failed, ',') if self.n_failed else 'none'} stopped"
+        )
         lines.append(f"Time          {shared['time_ps']:,.3f} ps in {shared['steps']:,} steps")
         lines += self._warm_up_lines()
         for of in self.structures:

@@ -20,7 +20,7 @@ from .control import Simulation
 from .reports import numbered
 from .trajectory import require_trajectory_suffix
 
-_LEFT = "// The control file of the run in this folder, written by pele-ocl explore:"
+_LEFT = "// The control file of the run in this folder,"  # begins a control file that `leave_control` wrote
 JOURNAL, STATE = "explore.jsonl", "explore.state"
 REPORT, TRAJECTORY = "report", "trajectory.pdb"
 OVER = "end"  # name of the record that ends a journal
@@ -131,7 +131,7 @@ def leave_control(folder: Path, control: Path, text: str, data: Sequence[Path]) 
     if is_other or control.absolute().parent == folder.absolute():
         return
     with replacing(target) as temporary:
-        temporary.write_text(f"{_LEFT} {control.name}\n{text}", encoding="utf-8")
+        temporary.write_text(f"{_LEFT} written by pele-ocl explore: {control.name}\n{text}", encoding="utf-8")
     for path in data:
         link = folder / path.name
         with suppress(OSError):  # the file system may not support links

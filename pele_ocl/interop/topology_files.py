@@ -85,7 +85,7 @@ def read_charmm(path: str | PathLike[str], parameters: Sequence[str | PathLike[s
         if missing := re.search(r"Could not find atom type for (\S+)", str(error)):
             raise FormatError(
                 f"{file}: no parameter file defines the atom type {quoted(missing[1])}; also give CHARMM's topology "
-                "(.rtf, such as top_all22_prot.rtf) , which defines the types"
+                "(.rtf, such as top_all22_prot.rtf), which defines the types"
             ) from error
         raise _unreadable(file, "CHARMM PSF", error) from error
 

@@ -9,7 +9,7 @@ from ..common.inputfile import InputFile
 from ..common.textfiles import plain_bytes
 
 _HEAD = "REMARK   6 LIGAND"
-_WIDTH = 48  # characters of a SMILES per line
+_LONGEST = 80  # characters of a line
 _LINE = re.compile(rf"{_HEAD} (\w{{1,5}}) (\w+) (\w+) (\S+)\s*")
 
 
@@ -24,9 +24,10 @@ class LigandRemark:
 
     def lines(self) -> list[str]:
         """Return the lines for a PDB file; empty if they could not be read back, e.g. for parameters from a file."""
-        parts = [self.smiles[k : k + _WIDTH] for k in range(0, len(self.smiles), _WIDTH)]
-        found = [f"{_HEAD} {self.residue} {self.forcefield} {self.charges} {part}" for part in parts]
-        return found if all(_LINE.fullmatch(line) and len(line) <= 80 for line in found) else []
+        head = f"{_HEAD} {self.residue} {self.forcefield} {self.charges} "
+        width = max(1, _LONGEST - len(head))
+        found = [f"{head}{self.smiles[k : k + width]}" for k in range(0, len(self.smiles), width)]
+        return found if all(_LINE.fullmatch(line) and len(line) <= _LONGEST for line in found) else []
 
 
 def remarks_in(file: InputFile) -> list[LigandRemark]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Labels, Structure, correspondence, labels_of
 from ..atoms.chemistry import is_polymer, is_water
@@ -133,6 +134,15 @@ class LigandTemplates:
             if each.must_be_there and k not in found.used:
                 found._refuse_others(structure, ())
                 raise ParameterError(f"{structure.source}: has no residue that matches the molecule of {each.source}")
+        return found
+
+    def atoms_of(self, structure: Structure) -> dict[int, NDArray[np.bool_]]:
+        """Return whether an atom of the structure belongs to a residue that matches a molecule, (n,), by its index."""
+        found = dict[int, NDArray[np.bool_]]()
+        index = structure.labels.residue_index
+        for k, residue, _ in self._fits(structure):
+            own = index == index[structure.labels.residue_starts[residue]]
+            found[k] = found.get(k, own) | own
         return found
 
     def assign(self, structure: Structure) -> Atoms:

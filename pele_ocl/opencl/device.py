@@ -103,7 +103,7 @@ class Device:
     buffers : bytes of buffers in use; mapped : bytes of host memory that the device accesses directly
     cached : buffers kept for reuse, the oldest first; released if memory is short, like the next five
     tables : small buffers by content
-    spare_buffers : unused buffers; pools : of the queues of `Queue.independent_queue` in use
+    spare_buffers : unused buffers; pools : those of queues that reuse memory
     staging : unused host arrays for large transfers; removed from the queue while in use
     results : host memory for large results, reused when they are deleted
     spare : unused command queues of `Queue.independent_queue`; further : all command queues created for it
@@ -387,6 +387,7 @@ class Device:
         """Raise DeviceMemoryError if `total` additional bytes, or a buffer of `largest` bytes, exceed the memory."""
         memory, buffer = self.memory, self.largest_buffer
         if self.held_bytes + total > memory:
+            gc.collect()  # frees plans in reference cycles, which leave memory for reuse
             self.cached.clear()
             self.tables.clear()
             self.spare_buffers.clear()
@@ -394,7 +395,6 @@ class Device:
                 pool.clear()
             self.staging.clear()
             self.results.clear()
-            gc.collect()  # frees plans in reference cycles
         held = self.held_bytes
         if held + total > memory or largest > buffer:
             in_use = f", {held / 2**20:.0f} MiB of which are in use" if held else ""

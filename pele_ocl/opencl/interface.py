@@ -262,7 +262,7 @@ SIDE_CHAIN = Struct(
     n_near="such blocks",
     first_pairs="its special pairs, in reals",
     first_inner="pairs of its own atoms",
-    first_torsion="number of torsions about its bonds",
+    first_torsion="index of the first torsion about its bonds",
     first_polar_torsion="index of the first of them with a polar hydrogen",
     end_torsion="one after the last",
 )

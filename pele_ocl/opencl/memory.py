@@ -28,6 +28,8 @@ CommandQueue = cl.CommandQueue
 class Buffer(cl.Buffer):
     """Device buffer. This subclass exists because PyOpenCL's buffers do not support weak references.
 
+    Parts of buffers, and buffers from a BufferPool, are PyOpenCL's own buffers with these attributes except `counted`.
+
     dtype : of its values; is_read_only : whether kernels may only read it; counted : function that ends the count of
         its bytes
     host : the buffer mapped as an array, if host and device share memory; not to be accessed while kernels run
@@ -40,15 +42,16 @@ class Buffer(cl.Buffer):
     host: NDArray[Any] | None = None
     lease: Lease | None = None
 
-    def holds(self, array: NDArray[Any]) -> bool:
-        """Return whether an array shares memory with the buffer."""
-        return self.host is not None and np.may_share_memory(self.host, array)
+
+def shares_memory(buffer: Buffer, array: NDArray[Any]) -> bool:
+    """Return whether an array shares memory with a buffer."""
+    return buffer.host is not None and np.may_share_memory(buffer.host, array)
 
 
 def part_of(buffer: Buffer, first: int, size: int) -> Buffer:
     """Return `size` bytes of a buffer, starting at byte `first`, as a sub-buffer, which keeps the memory in use."""
     part: Any = buffer.get_sub_region(first, size)
-    part.dtype, part.is_read_only, part.lease = buffer.dtype, buffer.is_read_only, buffer.lease
+    part.dtype, part.is_read_only, part.host, part.lease = buffer.dtype, buffer.is_read_only, None, buffer.lease
     found: Buffer = part
     return found
 
@@ -176,7 +179,7 @@ class BufferPool:
             whole = create(rounded)
         lease, found = Lease(), cast(Buffer, Buffer.from_int_ptr(whole.int_ptr))
         weakref.finalize(lease, self._unused.setdefault(whole.size, deque()).append, whole).atexit = False
-        found.lease = lease
+        found.host, found.lease = None, lease
         return found
 
     def clear(self) -> None:

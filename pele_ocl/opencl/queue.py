@@ -27,7 +27,7 @@ from .building import get_kernel
 from .device import refusal
 from .interface import WORD
 from .kernel import Arguments, Kernel
-from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of
+from .memory import LARGE, Buffer, BufferPool, CommandQueue, ask_for_large_pages, map_whole, part_of, shares_memory
 
 Event = cl.Event
 
@@ -83,8 +83,8 @@ class Turns:
 
     def __init__(self) -> None:
         self.is_over = False
-        # The lock is acquired to change or read the next two attributes.
-        self._is_taken, self._lock = False, Lock()
+        self._lock = Lock()  # acquired to change or read the next two attributes
+        self._is_taken = False
         # Threads in the order of their turns. The lock of a thread is released when it may run. The function returns
         # whether its commands are complete; None if it does not wait for the device.
         self._others: deque[tuple[Lock, Callable[[], bool] | None]] = deque()
@@ -122,7 +122,7 @@ class Turns:
     def offer(self, before: Callable[[], object]) -> None:
         """Let another thread run if it waits for the device and its commands are complete. before : called before that
 
-        Raises CancelledError if all turns are over.
+        Raises CancelledError if all turns are over when this thread runs again.
         """
         found = self._next(of_device=True)
         if found is not None:
@@ -255,7 +255,7 @@ class Queue(Binder):
         return buffer
 
     def empty(self, n: int, dtype: DTypeLike | None = None) -> Buffer:
-        """Create an uninitialized buffer of n values, by default reals."""
+        """Create an uninitialized buffer of n values, by default reals; with a pool, it may be larger."""
         kind = np.dtype(dtype or self.dtype)
         size = max(1, n) * kind.itemsize
         if self.pool is not None:
@@ -681,7 +681,7 @@ class Queue(Binder):
         """
         command_queue, count, events = self.command_queue, len(values), list[Event]()
         try:
-            if not source.holds(values):
+            if not shares_memory(source, values):
                 events.append(cl.enqueue_copy(command_queue, source, values, is_blocking=False))
             for launch in launches:
                 offset = (launch.offset, 0, 0) if launch.offset else None
@@ -689,7 +689,7 @@ class Queue(Binder):
                 events.append(
                     cl.enqueue_nd_range_kernel(command_queue, launch.kernel_object, shape, launch.group, offset)
                 )
-            if not target.holds(array):
+            if not shares_memory(target, array):
                 events.append(cl.enqueue_copy(command_queue, array, target, is_blocking=False))
             command_queue.flush()
         except cl.Error as error:

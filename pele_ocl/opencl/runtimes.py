@@ -43,6 +43,7 @@ DEVICE_VARIABLE = "PELE_OCL_DEVICE"
 VARIABLE = "OCL_ICD_VENDORS"
 WINDOWS_VARIABLE = "OCL_ICD_FILENAMES"
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
+OWN_VENDORS = "pele-ocl-vendors-"  # prefix of the folders of announced_runtimes
 
 
 @contextmanager
@@ -55,15 +56,21 @@ def announced_runtimes() -> Iterator[None]:
         with _announced_on_windows():
             yield
         return
-    found = {} if VARIABLE in os.environ or not sys.platform.startswith("linux") else _unnamed_runtimes()
+    found = {} if _is_set_by_user() or not sys.platform.startswith("linux") else _unnamed_runtimes()
     if not found:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="pele-ocl-vendors-") as folder:
+    with tempfile.TemporaryDirectory(prefix=OWN_VENDORS) as folder:
         for name, library in (_system_icds() | found).items():
             (Path(folder) / name).write_text(f"{library}\n")
         with _variable(VARIABLE, folder):
             yield
+
+
+def _is_set_by_user() -> bool:
+    """Return whether OCL_ICD_VENDORS is set, other than to a folder of a parent process, which removes it."""
+    folder = os.environ.get(VARIABLE)
+    return folder is not None and not Path(folder).name.startswith(OWN_VENDORS)
 
 
 @contextmanager

@@ -166,8 +166,8 @@ def pb(
     constants = {of: keywords[name] for name, of in _MODEL_FIELDS.items() if keywords[name] is not None}
     if like is not None:
         arguments.choice("like", like, ("apbs",))
-        if extrapolate or shifts:
-            raise KeywordError('`extrapolate` and `shifts` apply only without `like="apbs"`')
+        if extrapolate or shifts or (grid_error and not reaction):  # errors of a difference are not known
+            raise KeywordError('`grid_error`, `extrapolate` and `shifts` apply only without `like="apbs"`')
     if model is None:
         model = _model_of(like, nonlinear, strength, ion, constants)
     elif like is not None or nonlinear or strength or len(ion) or constants:

@@ -179,6 +179,11 @@ class PBResult(Framed):
         return self.energy if self.alone is None else self.energy - self.alone.energy
 
     @property
+    def _has_self_energies(self) -> bool:
+        """Whether `solvation` includes self energies of the charges."""
+        return not self.reaction and self.alone is None
+
+    @property
     def shares(self) -> Floats:
         """Contribution of each atom to the solvation energy, (n,) kcal/mol."""
         return self.per_atom if self.alone is None else self.per_atom - self.alone.per_atom
@@ -219,18 +224,23 @@ class PBResult(Framed):
         return dict(zip(names_of_residues(self.atoms), sums, strict=True))
 
     def table(self) -> Report:
-        """Return a table of the solvation energy and its known errors, or of residues if `with_residues` is True."""
+        """Return a table of the solvation energy and its known errors, or of residues if `with_residues` is True.
+
+        If `reaction` is False and `alone` is None, the table contains the energy of all charges instead.
+        """
         grid = self.levels[-1].grid
         facts = {
             "energy": self.solvation, "shape": list(grid.shape), "spacing": grid.spacing.tolist(),
             "errors": _known(self.errors), "settings": self.settings, "device": self.device,
         }  # fmt: skip
+        title, name = "Poisson-Boltzmann solvation energy", "solvation"
+        if self._has_self_energies:
+            title, name = "Poisson-Boltzmann energy, including self energies of the charges", "energy"
         if self.with_residues:
-            title = f"Poisson-Boltzmann solvation energy, {self.solvation:,.3f} kcal/mol, by residue"
-            of, kind = self.residue_shares(), "residue"
+            title, kind, of = f"{title}, {self.solvation:,.3f} kcal/mol, by residue", "residue", self.residue_shares()
         else:
-            title, kind = "Poisson-Boltzmann solvation energy", "term"
-            of = {"solvation": self.solvation, **{_IN_TABLES[name]: of for name, of in _known(self.errors).items()}}
+            errors = {_IN_TABLES[error]: value for error, value in _known(self.errors).items()}
+            kind, of = "term", {name: self.solvation, **errors}
         columns = {
             kind: Column(list(of), names=not self.with_residues),
             "energy": Column(list(of.values()), "kcal/mol", ",.3f" if self.with_residues else ",.6g"),
@@ -263,7 +273,8 @@ class PBResult(Framed):
             headline(self.source, self.atoms),
             *self._physics(),
             "",
-            f"Solvation energy {self.solvation:14,.3f} kcal/mol",
+            f"{'Energy' if self._has_self_energies else 'Solvation energy':<19} {self.solvation:14,.3f} kcal/mol"
+            + (", including self energies of the charges" if self._has_self_energies else ""),
             *self._error_lines(),
         ]
         if self.with_residues:

@@ -162,12 +162,13 @@ def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficient
     if len(of_rows) == 1:
         return of_rows[0]
     queue, first = launching.queue, of_rows[0]
+    size = first.colours.size
 
     def concatenated(buffers: Sequence[Buffer]) -> Buffer:
         kind = buffers[0].dtype
-        found = queue.empty(sum(each.size for each in buffers) // kind.itemsize, kind)
-        for number, each in enumerate(buffers):
-            queue.copy_bytes(each, 0, found, number * each.size, each.size)
+        found, n_bytes = queue.empty(len(buffers) * size, kind), size * kind.itemsize
+        for number, each in enumerate(buffers):  # which may be larger
+            queue.copy_bytes(each, 0, found, number * n_bytes, n_bytes)
         return found
 
     edges = tuple(concatenated([each.edges[axis] for each in of_rows]) for axis in range(3))
@@ -176,7 +177,7 @@ def joined(launching: Launching, of_rows: Sequence[Coefficients]) -> Coefficient
         narrow = tuple(concatenated([each.narrow[axis] for each in of_rows]) for axis in range(3))
     return replace(
         first, launching=launching, colours=first.colours.in_rows(len(of_rows)), edges=edges, narrow=narrow,
-        accesses=concatenated([each.accesses for each in of_rows]),
+        accesses=concatenated([each.accesses for each in of_rows]) if first.has_salt else first.accesses,
     )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..atoms import Atoms, Floats, Structure, labels_of, selectable
 from ..atoms.chemistry import PHOSPHORESIDUES
@@ -85,7 +86,8 @@ def read(
     ligands : one or several molecules to add after the atoms of the file: Ligands, RDKit Mols, Atoms, or files of small
         molecules (.sdf, .mol2, .smi). From a file with several, the molecule that matches a residue of the structure is
         used, or the first. If residues without a template match a ligand by elements and bonds, it is not added;
-        instead, they get its parameters and keep their positions. `ligand_file` is an alias
+        instead, they get its parameters and keep their positions, unless the selection leaves them out. `ligand_file`
+        is an alias
     ligand_forcefield, ligand_charges : force field and charges of ligands without parameters, as in
         `Ligand.parametrize`
     ligand_hydrogens, ligand_ph : "given", or "add" to add missing hydrogens to molecules in files; or the pH for their
@@ -144,9 +146,15 @@ def read_chosen(
     templates = arguments.texts("ligand_template", given)
     added = [template_of_ligand(each, kind, radii, path, model) for each in ligands]
     added += [template_of_residue(each, path, kind, radii) for each in templates]
-    found, taken, known = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
-    for atoms in (each.atoms for k, each in enumerate(added) if k not in known):
-        n, found = len(found), found + atoms
+    found, taken, matches = _read_file(path, forcefield, model, coordinates, parameters, select, radii, kind, added)
+    for k, each in enumerate(added):
+        if matches.get(k) or each.must_be_there:
+            continue
+        n, atoms = len(found), each.atoms
+        found = found + atoms
+        if k in matches:
+            text = f"the molecule of {each.source} was added; the selection leaves out the residue that matches it"
+            found = replace(found, notes=(*found.notes, Note(text, code="ligand_added")))
         if taken is not None:
             labels = None if found.labels is None else labels_of(found.labels, np.arange(n, len(found)))
             taken = taken.with_atoms(len(atoms), labels)
@@ -214,12 +222,12 @@ def _read_file(
     path: str | PathLike[str], forcefield: ForceField | str | None, model: int | None, coordinates: Coordinates,
     parameters: Iterable[str | PathLike[str]], select: str | Selection | None, radii: str | None,
     ligand: _Kind, ligands: Sequence[LigandTemplate],
-) -> tuple[Atoms, Taken | None, frozenset[int]]:  # fmt: skip
+) -> tuple[Atoms, Taken | None, dict[int, bool]]:  # fmt: skip
     """Read the file without adding ligands; arguments as in read_chosen.
 
     ligand : options for an SDF file; ligands : templates for residues that are not in the force field
 
-    Also returns the indices of the ligands that match residues of the file.
+    Also returns, for the indices of ligands that match residues, whether such a residue has selected atoms.
     """
     if radii is not None:
         sets = (*RADII_SETS, *PDB2PQR_SETS, FILE)
@@ -243,15 +251,16 @@ def _read_file(
         found = read_ligand(read_file(path), model, *ligand)
     else:
         found = read_structure_or_atoms(path, model, coordinates, files)
-    named, known = None if radii == FILE else radii, frozenset[int]()
+    named, matches = None if radii == FILE else radii, dict[int, NDArray[np.bool_]]()
     if isinstance(found, Structure):
         by_names = named if goes_by_names(named) else None
         field, found = _with_modified(_field_of(forcefield, None if by_names else named), found)
-        found, assign, known = _assigning(found, field, ligands)
+        found, assign, matches = _assigning(found, field, ligands)
         if not ligands:
             assign = partial(_assigned_by_remarks, path=path, field=field, radii=radii)
         if selection is not None and not selection.needs_types:
-            return *_chosen_first(found, assign, selection, radii), known
+            chosen = _chosen_first(found, assign, selection, radii)
+            return *chosen, _selected(matches, chosen[1])
         found = assign(found)
         found = found if by_names is None else found.with_radii(by_names)
     else:
@@ -262,11 +271,17 @@ def _read_file(
     if radii == FILE and not _brings_radii(found, brings_parameters(path)):
         raise InputError(_NO_RADII.format(path))
     if selection is None:
-        return found, None, known
+        return found, None, _selected(matches, None)
     mask, unknown = selection.mask_and_unknown(selectable(found))
     from ..atoms import Taken
 
-    return *_noted(found[mask], found, Taken(mask, found.labels), unknown), known
+    taken = Taken(mask, found.labels)
+    return *_noted(found[mask], found, taken, unknown), _selected(matches, taken)
+
+
+def _selected(matches: Mapping[int, NDArray[np.bool_]], taken: Taken | None) -> dict[int, bool]:
+    """Return whether ligands have selected atoms. matches : for each ligand, whether an atom belongs to it, (n,)"""
+    return {k: taken is None or bool((own & taken.mask).any()) for k, own in matches.items()}
 
 
 def _field_of(forcefield: ForceField | str | None, radii: str | None) -> ForceField:
@@ -312,18 +327,19 @@ def _with_modified(field: ForceField, structure: Structure) -> tuple[ForceField,
 
 def _assigning(
     structure: Structure, field: ForceField, ligands: Sequence[LigandTemplate]
-) -> tuple[Structure, Callable[[Structure], Atoms], frozenset[int]]:
-    """Return a function that assigns parameters to a structure, and the indices of ligands that match its residues.
+) -> tuple[Structure, Callable[[Structure], Atoms], dict[int, NDArray[np.bool_]]]:
+    """Return a function that assigns parameters to a structure, and the atoms of residues that match ligands.
 
-    Also returns the structure, with missing hydrogens of these residues added.
+    Also returns the structure, with missing hydrogens of these residues added. The atoms are masks (n,) by the index of
+    the ligand.
     """
     if not ligands:
-        return structure, field._assign_known, frozenset()
+        return structure, field._assign_known, {}
     from ..ligand import LigandTemplates
 
     whole = LigandTemplates.completed(structure, field, ligands)
     templates = LigandTemplates.of(whole, field, ligands)
-    return whole, templates.assign, templates.used
+    return whole, templates.assign, templates.atoms_of(whole)
 
 
 def _brings_radii(atoms: Atoms, with_parameters: bool) -> bool:

@@ -47,7 +47,7 @@ ALA HB2 6.630 4.719 -1.206|ALA HB3 5.809 3.141 -1.241|ALA C 4.713 6.129 0.000|AL
 NME N 5.846 6.835 0.000|NME H 6.737 6.359 0.000|NME CH3 5.846 8.284 0.000|NME HH31 4.819 8.648 0.000
 NME HH32 6.360 8.648 0.890|NME HH33 6.360 8.648 -0.890"""
 TORSIONS = ((4, 6, 8, 14), (6, 8, 14, 16))  # phi, psi
-TURNED = slice(9, 22)  # number of rotating atoms with phi, beyond the bond of N and CA
+TURNED = slice(9, 22)  # atoms that rotate with phi, beyond the bond of N and CA
 LADDER = (300.0, 358.0, 427.0, 510.0)  # K
 EXCHANGE_EVERY = 100  # steps
 EVERY = 250  # steps between samples

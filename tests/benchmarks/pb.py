@@ -293,10 +293,11 @@ def frames(
     row("equation", f"{1e3 * alone / count:.2f}")
     row("of it the host's processor time", f"{1e3 * of_host / count:.2f}")
     row("binding energies, all terms", f"{min(calls_of_all):.2f}")
-    row(f"the same, median of {len(calls_of_all)} calls", f"{np.median(calls_of_all):.2f}")
+    if len(calls_of_all) > 1:
+        row(f"the same, median of {len(calls_of_all)} calls", f"{np.median(calls_of_all):.2f}")
     row("mean of the reaction field's part, kcal/mol", f"{found.delta.pb.mean():.4f}")
     print()
-    head("calls of the runtime", "a system")
+    head("calls of the runtime", "per system")
     for what, times in sorted(calls.items()):
         row(what, f"{times / len(conformations):.1f}")
 

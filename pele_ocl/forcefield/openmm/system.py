@@ -77,7 +77,7 @@ def atoms_of_system(
     n = system.getNumParticles()
     if topology.getNumAtoms() != n:
         raise InputError(
-            f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,} ; give those of one system"
+            f"the topology has {topology.getNumAtoms():,} atoms and the System {n:,}; give those of one system"
         )
     forces = _forces(system)
     bonds = topology_bonds(topology)
