@@ -19,6 +19,7 @@ from pele_ocl.binding.naming import amber_terms
 from pele_ocl.binding.poses import evaluate_poses
 from pele_ocl.binding.separate import separate_energies
 from pele_ocl.binding.statistics import MOST_SIGMA, entropy_of, interaction_entropy
+from pele_ocl.binding.texts import entropy_lines
 from pele_ocl.opencl import Device
 from pele_ocl.trajectories import Trajectory
 from pele_ocl.units import BOLTZMANN_KCAL
@@ -264,6 +265,11 @@ def test_entropies_of_a_normal_density_agree_and_scatter_as_told():
     assert np.mean([s.c2 for s in samples]) == pytest.approx(exact, rel=0.03)
     assert np.mean([s.interaction for s in samples]) == pytest.approx(exact, rel=0.05)
     assert np.mean([s.c2_error for s in samples]) == pytest.approx(np.std([s.c2 for s in samples]), rel=0.35)
+    title, table, *note = entropy_lines(samples[0], -20.0)
+    assert title.startswith("Entropy at 300 K, kcal/mol, of all frames; ")
+    assert f"{samples[0].interaction:,.3f}" in table
+    assert " ".join(note).startswith("For comparison with gmx_MMPBSA only, ")
+    assert f"the frames: {samples[0].last_quarter:,.3f}; otherwise use the values in the table" in " ".join(note)
     assert entropy_of(samples[0].c2 + np.arange(3.0)) == entropy_of(samples[0].c2 + np.arange(3.0))
 
 

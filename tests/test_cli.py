@@ -140,8 +140,10 @@ def test_the_model_of_born_radii_is_an_option(command, tmp_path):
         result = solvent(read(HEXAPEPTIDE), model=SolventModel(gb="hct"), precision="float64", device=DEVICES[0])
         assert energies["hct"] == pytest.approx(result.gb_pair)
     assert energies.get("none", 0) == 0
-    shown = " ".join(run(command, HEXAPEPTIDE, "--gb", "8", code=2).stderr.split())
-    assert "'8' is not one of none (igb=6), hct (igb=1), obc1 (igb=2)" in shown
+    for number in ("8", "igb=8"):
+        assert ", gb gbn2, " in run(command, HEXAPEPTIDE, "--gb", number, "-v").stdout
+    shown = " ".join(run(command, HEXAPEPTIDE, "--gb", "9", code=2).stderr.split())
+    assert "'9' is not one of none (igb=6), hct (igb=1), obc1 (igb=2)" in shown
     assert "gbn2 (igb=8)" in shown
 
 

@@ -166,8 +166,10 @@ def test_poses_of_an_sdf_file(files, tmp_path):
     assert (report["frames"][1]["frame"], report["frames"][1]["pose"]) == (1, 2)
     shown = run("binding", files[0], *options, code=1).stdout
     assert "from 1 in the order of the file" in shown
-    assert [line.split()[0] for line in shown.split("pose", 2)[2].splitlines()[1:3]] == ["2", "1"]
-    assert "1 pose failed, the first of them 1: molecule 1: " in done.stderr
+    heads, *rows = shown.split("file; 1 of 2 failed\n")[1].splitlines()[:3]
+    assert heads.split()[:2] == ["pose", "title"]
+    assert [row.split()[:2] for row in rows] == [["2", "pose"], ["1", "pose"]]
+    assert "pose 1 (pose) failed: molecule 1: " in done.stderr
     (tmp_path / "poses.sdf").write_text("nothing\n")
     assert "is not a molecule of an SDF file" in error_of("binding", files[0], *options)
 
@@ -231,7 +233,7 @@ def test_a_frame_that_fails_is_told(files, tmp_path):
     (tmp_path / "bad.nc").write_bytes(netcdf(x))
     done = run("binding", files[0], "-t", tmp_path / "bad.nc", "--ligand", LIGAND, *DOUBLE, "--json", code=1)
     report = json.loads(done.stdout)
-    assert "1 frame failed, the first of them 1: complex: " in done.stderr
+    assert "frame 1 failed: complex: " in done.stderr
     assert (report["n_frames"], report["n_failed"], report["delta"]["total"]["n"]) == (3, 1, 2)
     assert "same position" in report["frames"][1]["error"]
 
@@ -403,7 +405,7 @@ def test_a_frame_of_a_part_that_fails_is_told(files, tmp_path):
         "binding", files[0], "-t", files[2], "--receptor-trajectory", tmp_path / "r.nc", "--ligand", LIGAND, *DOUBLE,
         "--json", code=1,
     )  # fmt: skip
-    assert "Error: receptor: 1 frame failed, the first of them 1: " in done.stderr
+    assert "Error: receptor: frame 1 failed: " in done.stderr
     report = json.loads(done.stdout)
     assert report["n_failed"] == 1
     assert [of["n_failed"] for of in report["trajectories"].values()] == [0, 1, 0]

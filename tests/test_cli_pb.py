@@ -145,6 +145,8 @@ def test_a_coarse_grid_and_a_map_without_salt_are_noted(tmp_path):
 
 def test_like_apbs_is_the_difference_of_two_solutions():
     found = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--like", "apbs", "--json").stdout)
+    shown = run("pb", HEXAPEPTIDE, *COARSE, "--like", "apbs").stdout
+    assert "unknown not estimated as APBS computes; compare with a smaller --spacing, or leave out --like apbs" in shown
     ours = json.loads(run("pb", HEXAPEPTIDE, *COARSE, "--surface", "smol", "--json").stdout)
     assert found["settings"]["surface"] == "smol"
     assert found["settings"]["charges"] == "spl2"

@@ -786,6 +786,8 @@ def test_the_command_reports(tmp_path, monkeypatch):
     text = run(*words, "-o", "elsewhere").stdout
     assert "2 explorers of 129 atoms, seed 7" in text
     assert "not a Boltzmann sample" in text
+    assert "Last state of each explorer, lowest energy first; energies in kcal/mol, lengths in A\nexplorer" in text
+    assert "Page with all states: elsewhere/explore.html" in text
     assert (tmp_path / "elsewhere" / "trajectory_1.pdb").exists()
     page = (tmp_path / "elsewhere" / "explore.html").read_text()
     data = json.loads(re.search(r'type="application/json">(.*?)</script>', page, re.DOTALL)[1])

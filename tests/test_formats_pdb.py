@@ -70,6 +70,11 @@ def test_unknown_suffix_lists_the_known(read: Read) -> None:
     assert message(read, N, name="p.xyz") == expected
 
 
+def test_smiles_are_for_ligands(read: Read) -> None:
+    expected = "a SMILES has no coordinates; give it to `pele-ocl ligand`, or as `ligands` for a residue of a structure"
+    assert message(read, "CCO ethanol", name="p.smi") == f"p.smi: {expected}"
+
+
 def test_missing_file() -> None:
     with pytest.raises(FormatError, match=r"^none\.pdb: no such file$"):
         read_structure("none.pdb")

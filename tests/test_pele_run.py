@@ -152,6 +152,8 @@ def test_the_function_gives_what_the_command_prints_and_writes(folder, tmp_path)
     assert "total 2.00 s" not in result.text()  # the total time is only known to the command
     assert "total 2.00 s" in result.text(total=2.0)
     assert "binding energy" in result.table().title.lower()
+    (heads,) = (line for line in result.text().splitlines() if line.startswith("rank  "))
+    assert heads.split() == ["rank", "report", "row", "binding", "PELE", "total", "PELE"]
     former = json.loads(run("binding", "--pele", folder, "--ligand", LIGAND, "--precision=float64", "--json").stdout)
     assert former["poses"] == report["poses"]
 

@@ -173,6 +173,7 @@ def test_poses_of_any_order_and_format(form, tmp_path):
     path = tmp_path / f"pose.{form}"
     path.write_text(text)
     found = read_poses(path, ligand)
+    assert found.titles == (() if form.endswith("pdb") else (text.split("\n")[form == "mol2"].strip(),))
     assert not found.errors
     assert found.positions[0] == pytest.approx(pose, abs=1e-9)
 
@@ -198,6 +199,7 @@ def test_a_pose_that_cannot_be_taken_leaves_the_others(tmp_path):
     path.write_text("".join(texts.values()))
     found = read_poses(path, ligand)
     assert len(found) == len(texts)
+    assert found.titles == tuple(text.partition("\n")[0] for text in texts.values())
     assert found.positions[0] == pytest.approx(x + 1, abs=1e-4)
     assert sorted(found.errors) == list(range(1, len(texts)))
     for k, reason in enumerate(texts):

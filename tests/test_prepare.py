@@ -273,6 +273,10 @@ def test_all_is_relaxed_around_a_residue_without_parameters(tmp_path):
     assert (changes.not_relaxed, changes.relaxed) == (["A:LIG203"], False)
     assert changes.without_parameters == ["A:LIG203"]
     assert "A:LIG203: the built-in force field has no parameters for LIG" in changes.warnings[0]
+    assert "(for a small molecule its SMILES, `ligand_template`, or its SDF file, `ligands`)" in changes.warnings[0]
+    printed = run("prepare", tmp_path / "bare.pdb", "-o", tmp_path / "again.pdb", "--keep-hetero").stdout
+    assert "(for a small molecule its SMILES, --ligand-template, or its SDF file, --ligand-file)" in printed
+    assert "with --replace" in printed
     assert "A:LIG203" in error_of("energy", tmp_path / "ready.pdb")
     prepare(file_of(tmp_path, HEAVY), tmp_path / "alone.pdb")
     alone = bond_lengths(tmp_path / "alone.pdb")
@@ -604,6 +608,7 @@ def test_what_a_replaced_residue_loses_is_told(tmp_path, standard, kind, parent,
     (sentence,) = (text for text in changes.warnings if "was replaced by" in text)
     assert sentence.startswith(f"A:{kind}2: {kind} was replaced by {standard}; ")
     assert told in sentence
+    assert ("to keep SEP, do not use `prepare`, but give `energy`" in sentence) == (kind == "SEP")
     report = json.loads(run("prepare", bare, "-o", tmp_path / "ready.pdb", "--json").stdout)
     assert sentence in report["warnings"]
 

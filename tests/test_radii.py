@@ -142,6 +142,7 @@ def test_defaults_and_notes():
     )
     assert radii_note("gbn", "mbondi").endswith("radii bondi, not with mbondi")
     assert radii_note("gbn2", "").endswith("not with those of an unnamed set")
+    assert radii_note("gbn2", "file, pele").endswith("not with those of the given OBC tables and pele")
     assert radii_note("obc2", "mbondi") is None
     note = radii_note("gbn2", "mbondi2")
     assert (note.code, dict(note.fields)) == ("radii", {"gb": "gbn2", "radii": "mbondi2"})

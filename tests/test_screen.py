@@ -340,6 +340,7 @@ def test_command_and_function_give_the_same(places, tmp_path):
     assert found.residues()["residue"][0].startswith(("R:", "L:"))
     text = run(*words, "-o", tmp_path / "c", "--resume", code=1)
     assert "3 molecules of 4 scored" in text.stdout
+    assert next(line for line in text.stdout.splitlines() if line.startswith("molecule ")).endswith("reason")
     assert "pose_10.pdb" in text.stderr
     written = read_conformations(tmp_path / "p" / "complexes" / "pose_1.pdb")[1]
     assert np.allclose(written[0], found.complex(0).positions, atol=2e-3)

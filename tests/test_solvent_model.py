@@ -83,11 +83,19 @@ def test_presets():
     assert settings["coulomb_constant"] == AMBER
 
 
+@pytest.mark.parametrize(("number", "name"), [(1, "hct"), (2, "obc1"), (5, "obc2"), (7, "gbn"), (8, "gbn2")])
+def test_numbers_of_amber_name_models(number, name):
+    for gb in (number, str(number), f"igb={number}", f"IGB={number}"):
+        assert SolventModel(gb=gb) == SolventModel(gb=name)
+        assert SolventModel.like("openmm", gb=gb) == SolventModel.like("openmm", gb=name)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: SolventModel(gb=True), "gb is True; choose"),
         (lambda: SolventModel(coulomb_constant=0), "coulomb_constant is 0; it must be positive"),
-        (lambda: SolventModel(gb=8), r"gb is 8; choose none \(igb=6\), hct \(igb=1\), .*, gbn2 \(igb=8\)"),
+        (lambda: SolventModel(gb=9), r"gb is 9; choose none \(igb=6\), hct \(igb=1\), .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel.like("amber", gb="igb8"), r"gb is 'igb8'; choose .*, gbn2 \(igb=8\)"),
         (lambda: SolventModel(kappa_convention="sander"), "kappa_convention is 'sander'; choose 'debye' or 'amber'"),
         (lambda: SolventModel(surface="sasa"), "surface is 'sasa'; choose 'ace' or 'lcpo' or 'sgb' or 'none'"),

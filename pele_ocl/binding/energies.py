@@ -38,6 +38,7 @@ class BindingEnergies(Framed):
     n_imaged : number of frames in this run that were imaged
     rmsd : for poses, (m,) rmsd of the ligand's heavy atoms from those of the complex, A, with optimal assignment of
         equivalent atoms for ligands of up to 1,000 atoms; None for frames
+    titles : for poses of an SDF or mol2 file, (m,) titles of the molecules
     notes : messages of the Trajectory about the frames
 
     >>> energies = pele_ocl.Binding(pele_ocl.read("data/structures/trialanine.pdb"), "resid 3").evaluate()
@@ -55,6 +56,7 @@ class BindingEnergies(Framed):
     decomposition: Decomposition | None = None
     n_imaged: int = 0
     rmsd: Floats | None = None
+    titles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod

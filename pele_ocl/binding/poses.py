@@ -34,7 +34,7 @@ from ..common.errors import FormatError, InputError
 from ..common.inputfile import read_file
 from ..common.variant import Progress
 from ..formats import STRUCTURES, read_conformations, read_structure, structure_format, structure_suffix
-from ..formats.molecules import Molecule, molecules_of
+from ..formats.molecules import Molecule, molecules_of, titles_of
 from ..results import Terms
 from .energies import BindingEnergies, joined_energies
 
@@ -55,12 +55,13 @@ class Poses:
     """Poses of a ligand.
 
     positions : (m, n, 3) A in the ligand's order, NaN for unusable poses; errors : their error messages, by index
-    notes : messages about how atoms were matched
+    notes : messages about how atoms were matched; titles : (m,) titles of the molecules in the file, () for none
     """
 
     positions: Floats
     errors: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -172,7 +173,8 @@ class PoseReader:
     def _of_molecules(self, path: Path) -> Poses:
         """Read the molecules of an SDF or mol2 file."""
         positions, errors = list[Floats](), dict[int, str]()
-        for k, molecule in enumerate(molecules_of(read_file(path), _suffix(path) == ".mol2")):
+        file, is_mol2 = read_file(path), _suffix(path) == ".mol2"
+        for k, molecule in enumerate(molecules_of(file, is_mol2)):
             try:
                 if isinstance(molecule, FormatError):
                     raise molecule
@@ -180,7 +182,7 @@ class PoseReader:
             except FormatError as error:
                 errors[k] = str(error)
                 positions.append(np.full((len(self.graph), 3), np.nan))
-        return Poses(np.stack(positions), errors)
+        return Poses(np.stack(positions), errors, titles=tuple(titles_of(file, is_mol2)))
 
     def _of_models(self, path: Path) -> Poses:
         """Read the models of a .pdb or .cif file."""
@@ -359,7 +361,7 @@ def evaluate_poses(binding: Binding, poses: Floats | Poses, progress: Progress |
         if progress is not None:
             progress(min(1.0, (first + size) / len(good)))
     energies = _spread(binding.names, joined_energies(found) if found else None, good, errors, len(positions))
-    return replace(energies, rmsd=pose_rmsd(binding.atoms[parts.ligand], positions))
+    return replace(energies, rmsd=pose_rmsd(binding.atoms[parts.ligand], positions), titles=given.titles)
 
 
 def _occupied(binding: Binding, positions: Floats, failed: Mapping[int, str]) -> dict[int, str]:

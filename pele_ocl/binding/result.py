@@ -157,7 +157,7 @@ class BindingResult(Reported, Suggests):
         energies = self.energies
         if isinstance(energies, SeparateEnergies):
             return [
-                f"{name}: {counted(len(of.errors), 'frame')} failed, the first of them {frame}: {reason}"
+                f"{name}: {_failed('frame', len(of.errors), str(frame), reason)}"
                 for name, of in energies.systems.items()
                 for frame, reason in list(of.errors.items())[:1]
             ]
@@ -166,7 +166,8 @@ class BindingResult(Reported, Suggests):
             is_pose = self.poses is not None
             frame = place + 1 if is_pose else place if energies.frames is None else int(energies.frames[place])
             kind = "pose" if is_pose else self.kind or "frame"
-            found.append(f"{counted(len(energies.errors), kind)} failed, the first of them {frame}: {reason}")
+            title = f" ({energies.titles[place]})" if energies.titles and energies.titles[place] else ""
+            found.append(_failed(kind, len(energies.errors), f"{frame}{title}", reason))
         return found
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -237,7 +238,8 @@ class BindingResult(Reported, Suggests):
             numbers = {name: Column(values, UNIT) for name, values in of_files.items()}
             errors = np.array([self.poses.errors.get(k, "") for k in range(len(self.poses))])
             rmsd = Column(np.array(self.poses.rmsd), "A", ".2f")
-            columns = {"pose": 1 + np.arange(len(errors)), **numbers, "rmsd": rmsd, "error": errors}
+            titles = {"title": np.array(self.poses.titles)} if any(self.poses.titles) else {}
+            columns = {"pose": 1 + np.arange(len(errors)), **titles, **numbers, "rmsd": rmsd, "error": errors}
             return Report("Binding energy of poses", columns, self._facts(), about=self._physics())
         statistics = self.statistics
         delta = statistics[DELTA]
@@ -523,3 +525,10 @@ def named(chosen: object) -> object:
         return chosen
     given = np.asarray(chosen)
     return (np.flatnonzero(given) if given.dtype == bool else given).tolist()
+
+
+def _failed(kind: str, n: int, first: str, reason: str) -> str:
+    """Describe failures. kind : "frame", "model" or "pose"; first, reason : the first one, and its error message"""
+    if n == 1:
+        return f"{kind} {first} failed: {reason}"
+    return f"{counted(n, kind)} failed, the first is {kind} {first}: {reason}"

@@ -23,16 +23,19 @@ def pose_lines(energies: BindingEnergies, columns: Mapping[str, Floats]) -> list
     order = sorted(range(len(energies)), key=lambda k: (k in energies.errors, energies.total[k], k))
     totals = [name for name in columns if name.lower() == "total"]
     names = [*totals, *(name for name in columns if name not in totals)]
+    title = ["title"] if any(energies.titles) else []
     rows = [
-        (str(k + 1), *("" if k in energies.errors else _number(float(columns[name][k])) for name in names),
+        (str(k + 1), *([one_line(energies.titles[k])] if title else []),
+         *("" if k in energies.errors else _number(float(columns[name][k])) for name in names),
          "" if k in energies.errors else f"{energies.rmsd[k]:.2f}", one_line(energies.errors.get(k, "")))
         for k in order[:MOST_POSES]
     ]  # fmt: skip
-    heads = ("pose", *(name.replace("_", " ") for name in names), "rmsd A", "")
+    heads = ("pose", *title, *(name.replace("_", " ") for name in names), "rmsd A", "")
     more = [f"and {len(order) - MOST_POSES:,} more; files list all"] if len(order) > MOST_POSES else []
     failed = f"; {len(energies.errors):,} of {len(order):,} failed" if energies.errors else ""
     told = f"Binding energy of each pose, kcal/mol, numbered from 1 in the order of the file{failed}"
-    return [told, text_table(heads, rows, ">" * (len(heads) - 1) + "<"), *more]
+    align = ">" + "<" * len(title) + ">" * (len(names) + 1) + "<"
+    return [told, text_table(heads, rows, align), *more]
 
 
 def energy_lines(statistics: Mapping[str, Mapping[str, Spread]], n: int) -> list[str]:
@@ -78,12 +81,13 @@ def entropy_lines(entropy: Entropy, mean: float) -> list[str]:
             ("C2", entropy.c2, entropy.c2_error),
         )
     ]
-    lines = [
-        f"Entropy at {entropy.temperature:g} K, kcal/mol; SD of the interaction energy {entropy.sigma:,.2f}; the",
-        f"interaction entropy is {entropy.last_quarter:,.3f} on average over the last quarter of the frames",
+    return [
+        f"Entropy at {entropy.temperature:g} K, kcal/mol, of all frames; SD of the interaction energy "
+        f"{entropy.sigma:,.2f}",
         text_table(heads, rows, "<>>>"),
+        "For comparison with gmx_MMPBSA only, which averages the running interaction entropy over the last quarter of",
+        f"the frames: {entropy.last_quarter:,.3f}; otherwise use the values in the table",
     ]
-    return lines
 
 
 def residue_lines(of: Decomposition) -> str:

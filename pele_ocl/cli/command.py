@@ -33,7 +33,11 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         command = running.command
         if isinstance(command, click.Group) and running.invoked_subcommand is not None:
             command = command.get_command(running, running.invoked_subcommand) or command
-        named = {of.name: of for of in command.params if isinstance(of, click.Option)}
+        named = _options(command)
+        root = running.find_root().command
+        if name not in named and isinstance(command, EachOnce) and isinstance(root, click.Group):
+            following = root.get_command(running, command.followed_by)
+            named = {} if following is None else _options(following)
         if value == "False" and f"no_{name}" in named:
             name, value = f"no_{name}", None
         if (option := named.get(name)) is None:
@@ -44,6 +48,10 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
         return word if value in (None, "True") else f"{word} {shlex.quote(value.strip(_QUOTES))}"
 
     return spell
+
+
+def _options(command: click.Command) -> dict[str | None, click.Option]:
+    return {of.name: of for of in command.params if isinstance(of, click.Option)}
 
 
 class _File(click.Path):
@@ -170,10 +178,13 @@ class EachOnce(click.Command):
     """Command that rejects repeated options, and outputs that are also inputs.
 
     By default, click silently ignores all but the last value. Choices are case-insensitive.
+
+    followed_by : command that reads the output; messages name its options for keywords that this command does not have
     """
 
-    def __init__(self, *values: Any, **settings: Any) -> None:
+    def __init__(self, *values: Any, followed_by: str = "", **settings: Any) -> None:
         super().__init__(*values, **settings)
+        self.followed_by = followed_by
         for of in self.params:
             if isinstance(of.type, click.Choice) and all(word == word.lower() for word in of.type.choices):
                 of.type.case_sensitive = False

@@ -13,7 +13,7 @@ from ..atoms.radii import PDB2PQR_SETS, RADII_SETS, tidy_set
 from ..common.errors import InputError
 from ..common.variant import PRECISIONS
 from ..contract.cells import IMAGES
-from ..gb_models import GB_MODELS, models_listed
+from ..gb_models import GB_MODELS, model_name, models_listed
 from ..gb_models.solvent_model import GBN_CONVENTIONS, KAPPAS, LCPO_UNKNOWN, PRESETS, SURFACES, SolventModel
 from ..ligand.settings import ATOM_TYPES, CHARGES, HYDROGENS
 from ..reading import FILE, Reading
@@ -57,12 +57,13 @@ class OneTemperature(Amount):
 
 
 class GBModelName(click.Choice):  # type: ignore[type-arg]  # which click 8.1 has none of
-    """Name of a GB model. For a number as in AMBER, the error message contains the name."""
+    """Name of a GB model, or its number in AMBER."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value.lower() not in self.choices:
+        name = str(model_name(value.lower()))
+        if name not in self.choices:
             self.fail(f"{value!r} is not one of {models_listed()}", param, ctx)
-        return value.lower()
+        return name
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,14 @@ class SolventGroup:
         "Use another program's constants: dielectrics, Coulomb's constant, kappa, nonpolar term, cutoff of the Born "
         "integrals. Other options override them. amber: sander and pmemd (water 78.5, no surface). With LCPO surfaces "
         "mmpbsa.py: MMPBSA.py without decomposition (78.3); sander: MMPBSA.py with decomposition or use_sander=1 (80); "
-        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA constants, the default. pele: PELE.",
+        "gmx: gmx_MMPBSA (78.5). openmm: its applications. exact: CODATA constants, the default. pele: PELE. Without "
+        "radii in the input, as in PDB files, those of AMBER's programs use the set of the GB model, such as mbondi2 "
+        "for obc2 instead of openmm-obc, and pele uses PELE's.",
         choices=list(PRESETS), essential=True,
     )  # fmt: skip
     gb: str = option(
-        "Generalized Born model; `none` for no solvent.", like=SolventModel, type=GBModelName(list(GB_MODELS)),
-        essential=True,
+        "Generalized Born model, or its number in AMBER: obc2 or igb=5; `none` for no solvent.",
+        like=SolventModel, type=GBModelName(list(GB_MODELS)), essential=True,
     )  # fmt: skip
     born_cutoff: float | None = option(
         "Ignore atoms beyond this distance when computing Born radii, as AMBER's rgbmax does, Angstrom; by default "

@@ -28,7 +28,7 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     return {name.strip(): standard.strip().upper() for name, _sign, standard in pairs}
 
 
-@click.command(cls=EachOnce)
+@click.command(cls=EachOnce, followed_by="energy")
 @click.argument("path", metavar="IN", type=INPUT)
 @click.option("-o", "--output", type=OUTPUT, metavar="OUT", required=True, help="Write the structure: .pdb.")
 @click.option(

@@ -72,7 +72,7 @@ class ExploreResult(Reported, Suggests):
         return [numbered(self.files.report, number) for number in self.numbers]
 
     def table(self) -> Report:
-        """Return a table of the explorers, lowest energy first: steps, accepted steps, final energy and metrics.
+        """Return a table of the explorers' last states, lowest energy first: steps, accepted steps, energy, metrics.
 
         Missing metrics are masked.
         """
@@ -159,7 +159,7 @@ class ExploreResult(Reported, Suggests):
         return f"{self.control}: {explorers} of {len(self.atoms):,} atoms, seed {self.seed}"
 
     def lines(self) -> list[str]:
-        """Return a text summary: the explorers with the lowest energies, and the files."""
+        """Return a text summary: the last states with the lowest energies, and the files."""
         rows = sorted(self.explorers, key=lambda own: (own["energy"], own["explorer"]))
         columns = list(rows[0]["metrics"])
         heads = ["explorer", "accepted", "energy", *columns]
@@ -169,7 +169,10 @@ class ExploreResult(Reported, Suggests):
             for own in rows[:_SHOWN]
         ]
         taken, tried = (sum(own[name] for own in rows) for name in ("accepted", "steps"))
-        lines = [text_table(heads, cells, ">" * len(heads))]
+        lines = [
+            "Last state of each explorer, lowest energy first; energies in kcal/mol, lengths in A",
+            text_table(heads, cells, ">" * len(heads)),
+        ]
         lines += [f"and {len(rows) - _SHOWN} more explorers"] if len(rows) > _SHOWN else []
         lines += [
             "",
@@ -177,7 +180,7 @@ class ExploreResult(Reported, Suggests):
         ]
         lines += ["its states are not a Boltzmann sample, and their averages are not free energies."]
         pages = "Page" if len(self.pages) == 1 else "Pages"
-        return [*lines, f"{pages} of the states: {', '.join(map(str, self.pages))}"]
+        return [*lines, f"{pages} with all states: {', '.join(map(str, self.pages))}"]
 
     def __repr__(self) -> str:
         return "\n".join([self.title(), "", *self.lines()])

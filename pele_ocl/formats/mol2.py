@@ -99,6 +99,11 @@ def _graph(molecule: _Molecule, file: InputFile) -> tuple[list[str], Floats, Int
     return elements, positions, np.array(pairs, np.int32).reshape(-1, 2), kinds
 
 
+def mol2_titles(file: InputFile) -> list[str]:
+    """Return the name of each molecule, "" for none."""
+    return [" ".join(rows[0][1]) if (rows := of.rows("MOLECULE")) else "" for of in _molecules(file)]
+
+
 def mol2_models(file: InputFile) -> list[int]:
     """Return the numbers of the molecules, from 1."""
     return list(range(1, len(_molecules(file)) + 1))

@@ -14,7 +14,7 @@ from ..atoms.graphs import Graph
 from ..common.errors import FormatError
 from ..common.inputfile import InputFile
 from ..common.textfiles import number, plain_bytes, quoted
-from .mol2 import mol2_graphs
+from .mol2 import mol2_graphs, mol2_titles
 
 _DOUBLE = "2"
 _END = "$$$$"
@@ -54,6 +54,11 @@ class SdfRecord:
     lines: tuple[str, ...]
 
     @property
+    def title(self) -> str:
+        """Title of the molecule, "" for none."""
+        return self.lines[0].strip()
+
+    @property
     def data(self) -> dict[str, str]:
         """Data fields of the molecule, by the name in the header `> <NAME>`."""
         found, name = dict[str, list[str]](), ""
@@ -80,7 +85,7 @@ class SdfRecord:
         pairs = np.array([(i, j) for i, j, _ in records.bonds], np.int32).reshape(-1, 2)
         double = frozenset((min(i, j), max(i, j)) for i, j, kind in records.bonds if kind == _DOUBLE)
         return Molecule(
-            Graph.of(records.elements, pairs), positions, double, is_drawing, lines[0].strip(), tuple(records.bonds),
+            Graph.of(records.elements, pairs), positions, double, is_drawing, self.title, tuple(records.bonds),
             tuple(records.charges), tuple(records.radicals),
         )  # fmt: skip
 
@@ -111,6 +116,11 @@ def molecules_of(file: InputFile, is_mol2: bool) -> Iterator[Molecule | FormatEr
         except FormatError as error:
             text = str(error).removeprefix(f"{file}:").lstrip()
             yield FormatError(text if text.startswith("molecule") else f"molecule {k}: {text}")
+
+
+def titles_of(file: InputFile, is_mol2: bool) -> list[str]:
+    """Return the title of each molecule of `molecules_of`, including unreadable ones; "" for none."""
+    return mol2_titles(file) if is_mol2 else [record.title for record in sdf_records(file)]
 
 
 def _of_mol2(file: InputFile) -> list[Callable[[], Molecule]]:

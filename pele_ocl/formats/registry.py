@@ -173,6 +173,7 @@ class MapFormat:
 _OTHERS = {
     ".bcif": "BinaryCIF is not supported; give the same entry as mmCIF (.cif)",
     ".mmtf": "MMTF is not supported; give the same entry as mmCIF (.cif)",
+    ".smi": "a SMILES has no coordinates; give it to `pele-ocl ligand`, or as `ligands` for a residue of a structure",
     ".coor": "coordinates of NAMD need a topology (.psf, .prmtop); give it first, and these as its coordinates",
     **dict.fromkeys(
         (".crd", ".rst7", ".inpcrd", ".ncrst", ".restrt", ".rst"),

@@ -15,6 +15,7 @@ __all__ = [
     "GBModel",
     "Necks",
     "Spheres",
+    "model_name",
     "models_listed",
 ]
 
@@ -58,6 +59,16 @@ GB_MODELS = {
         ),
     )
 }  # fmt: skip
+
+
+def model_name(gb: object) -> object:
+    """Return the name of a model given as AMBER's number: "gbn2" for 8, "8" or "igb=8". Other values are unchanged.
+
+    AMBER's number for no solvent, 6, is not converted: "none" changes which other options are allowed.
+    """
+    number = str(gb).removeprefix("igb=")
+    known = {str(of.igb): name for name, of in GB_MODELS.items() if of.igb is not None and not of.vacuum}
+    return known.get(number, gb)
 
 
 def models_listed() -> str:

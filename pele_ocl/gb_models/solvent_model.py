@@ -14,7 +14,7 @@ from ..common.arguments import choice, described, in_lower_case, is_among, is_fi
 from ..common.errors import InputError, KeywordError, PeleError
 from ..common.modules import accept_former
 from ..units import COULOMB_KCAL_A, debye_kappa, in_unit, molar
-from . import GB_MODELS, GBModel, Spheres, models_listed
+from . import GB_MODELS, GBModel, Spheres, model_name, models_listed
 from .radii_of_models import RADII, radii_note
 
 # Generalized Born energies use the Debye-Hueckel kappa times this factor (Srinivasan et al., Theor. Chem. Acc. 101, 426
@@ -97,7 +97,8 @@ class OwnNumber(float):
 class SolventModel:
     """A Generalized Born model with a nonpolar term; the defaults are PELE's, except for Coulomb's constant.
 
-    gb : name of the model for Born radii, such as "obc2", from pele_ocl/gb_models/__init__.py; "none" for no solvent
+    gb : name of the model for Born radii, such as "obc2", from pele_ocl/gb_models/__init__.py, or AMBER's number:
+        5 or "igb=5"; "none" for no solvent
     solute_dielectric, solvent_dielectric : relative permittivities, between 0.001 and 1e6
     ionic_strength : mol/L, 0 to 20; 0 means no screening
     temperature : K, 0.001 to 1e6; only used to compute kappa, except with kappa_convention "amber"
@@ -158,6 +159,7 @@ class SolventModel:
 
     def __post_init__(self) -> None:
         vars(self).update(in_lower_case(vars(self)))
+        object.__setattr__(self, "gb", model_name(self.gb))
         if not isinstance(self.gb, str) or self.gb not in GB_MODELS:
             raise InputError(f"gb is {described(self.gb)}; choose {models_listed()}")
         object.__setattr__(self, "temperature", in_unit("temperature", self.temperature, "K"))
@@ -277,7 +279,7 @@ class SolventModel:
         unknown = set(changes) - {f.name for f in fields(cls)}
         if unknown:
             raise InputError(f"a SolventModel has no {', '.join(sorted(unknown))}; see help(SolventModel)")
-        of_model = PRESETS_OF_MODELS.get((program, str(changes.get("gb"))), {})
+        of_model = PRESETS_OF_MODELS.get((program, str(model_name(changes.get("gb")))), {})
         own = {**PRESETS[program], **of_model}
         if is_among(changes.get("gb"), ("none",)):
             own = {name: value for name, value in own.items() if name in (*IN_VACUUM, "default_radii")}

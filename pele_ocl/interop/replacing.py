@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atoms import Floats
-from ..atoms.chemistry import is_nucleotide
+from ..atoms.chemistry import PHOSPHORESIDUES, is_nucleotide
 from ..atoms.graphs import Graph, bonds_by_distance
 from .building import LINKS, name
 
@@ -95,9 +95,19 @@ def sentences(replaced: list[Replaced]) -> list[str]:
         if of.parts:
             groups.setdefault((of.kind, of.standard, *of.parts), []).append(of)
     return [
-        f"{_few([of.residue for of in some])}: {kind} was replaced by {standard}; {'; '.join(parts)}"
+        f"{_few([of.residue for of in some])}: {kind} was replaced by {standard}; {'; '.join(parts)}{_instead_of(kind)}"
         for (kind, standard, *parts), some in groups.items()
     ]
+
+
+def _instead_of(kind: str) -> str:
+    """Return advice for a residue that is removed although there are parameters for it, else ""."""
+    if kind not in PHOSPHORESIDUES:
+        return ""
+    return (
+        f"; to keep {kind}, do not use `prepare`, but give `energy` and the other commands a file to which another "
+        f"program added all hydrogens: they have parameters for {kind}"
+    )
 
 
 def _few(names: list[str]) -> str:

@@ -299,6 +299,9 @@ class PBResult(Framed):
         lines = [f"  {'solver':<17} {solver}"]
         if errors.grid is not None:
             lines.append(f"  {'grid':<17} {errors.grid:14,.3f} an upper estimate, from the change on coarser grids")
+        elif self.alone is not None:
+            way = "compare with a smaller `spacing`, or leave out `like='apbs'`"
+            lines.append(f"  {'grid':<17} {'unknown':>14} not estimated as APBS computes; {way}")
         if errors.extrapolated is not None and errors.extrapolation is not None:
             to = f"to a spacing of 0, +- {errors.extrapolation:.3f}"
             lines.append(f"  {'extrapolated':<17} {errors.extrapolated:14,.3f} {to}")
@@ -308,7 +311,7 @@ class PBResult(Framed):
             lines.append(f"  {'shifted grids':<17} {errors.shifted:14,.3f} {mean}")
         if self.alone is not None:
             both = f"{self.energy_kj:,.3f} minus {self.alone.energy_kj:,.3f} kJ/mol"
-            lines.append(f"  as computed by APBS: {both}; its error is unknown")
+            lines.append(f"  as computed by APBS: {both}")
         return lines
 
     def to_json(self) -> dict[str, Any]:

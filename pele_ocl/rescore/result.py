@@ -115,8 +115,8 @@ class Poses:
         order = np.argsort(np.where(self.rank, self.rank, len(self.rank) + 1), kind="stable")[:n]
         return [int(k) for k in order if self.rank[k]]
 
-    def lines(self, whose: str = "PELE's") -> list[str]:
-        """Return lines with the agreement and the best poses. whose : title of the columns to compare with"""
+    def lines(self, whose: str = "PELE") -> list[str]:
+        """Return lines with the agreement and the best poses. whose : heading of the columns to compare with"""
         heads = ("rank", "report", "row", "binding", whose, "total", whose)
         rows = [
             (
@@ -250,7 +250,7 @@ class RescoreResult(Reported):
         lines = [
             headline(self.source.path.name, self.atoms), *physics_lines(self.model, self.atoms),
             f"{counted(len(self.walkers), 'report')}, {counted(len(poses.rows), 'pose')}", "",
-            *poses.lines("report's" if self.run.own else "PELE's"), "",
+            *poses.lines("in report" if self.run.own else "PELE"), "",
             *([model_line(settings(self.model, self.atoms))] if verbose else []),
             f"{self.variant}, {self.precision}, on {self.device}{took}",
         ]  # fmt: skip

@@ -216,7 +216,7 @@ class ScreenResult(Reported):
         columns["formula"] = Column(np.array([row.get("formula", "") for row in rows]), shown=False)
         columns["title"] = Column(np.array([row.get("title", "") for row in rows]), shown=False)
         reasons = np.array([row.get("error", "") for row in rows])
-        columns["error"] = Column(reasons, head="why not", shown=bool(self.errors))
+        columns["error"] = Column(reasons, head="reason", shown=bool(self.errors))
         return Report(f"Molecules screened in {self.spec.title}", columns, dict(self.facts["settings"]))
 
     def residues(self) -> Report:
