@@ -39,6 +39,7 @@ def three_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 def all_ends(run: PoissonBoltzmann) -> Iterator[None]:
     """Threads that a test starts have ended, their command queues are unused, and their memory is free."""
     threads, device = {*threading.enumerate()}, get_device()
+    gc.collect()
     held = device.held_bytes
     yield
     assert {*threading.enumerate()} <= threads

@@ -35,7 +35,8 @@ def spelling(group: click.Context) -> Callable[[str, str | None], str | None]:
             command = command.get_command(running, running.invoked_subcommand) or command
         named = _options(command)
         root = running.find_root().command
-        if name not in named and isinstance(command, EachOnce) and isinstance(root, click.Group):
+        is_unknown = name not in named and f"no_{name}" not in named
+        if is_unknown and isinstance(command, EachOnce) and command.followed_by and isinstance(root, click.Group):
             following = root.get_command(running, command.followed_by)
             named = {} if following is None else _options(following)
         if value == "False" and f"no_{name}" in named:
