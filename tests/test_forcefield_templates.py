@@ -123,7 +123,7 @@ def test_an_ion_tells_its_kind_by_peleffy_s_remark_alone(write, remark, kind):
             "-0.741685710     2   3.12",
             "mohz:12: an NBON row needs an atom number and seven",
         ),
-        ("BOND\n    1 ", "BOND 1", "mohz:15: data after the word BOND; begin a new line "),
+        ("BOND\n    1 ", "BOND 1", "mohz:15: data after the word BOND; begin a new line"),
         ("BOND\n", "END\nBOND\n", "mohz: the section BOND is missing; the file is damaged or truncated"),
         ("BOND\n", "", "mohz:15: an NBON row needs an atom number and seven values, not 4 fields"),
         ("PHI\n", "BOND\n", "mohz:20: BOND is after THET; the order is NBON, BOND, THET, PHI, IPHI, END"),

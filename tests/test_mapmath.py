@@ -70,7 +70,7 @@ def test_what_cannot_be_combined(maps):
         combine_maps([maps[0], replace(maps[1], unit="")], (1, 1))
     with pytest.raises(InputError, match="not finite everywhere"):
         combine_maps(maps, (1, 1, 1e300))
-    with pytest.raises(InputError, match="map needs type ndarray"):
+    with pytest.raises(InputError, match="map is of type ndarray"):
         combine_maps([maps[0].values], (1,))
 
 

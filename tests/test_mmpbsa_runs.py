@@ -79,7 +79,7 @@ def test_workers_give_the_same_tables(folder: Path) -> None:
     ("given", "words", "sentence"),
     [
         (DECOMP.format(3, 0, 1), ["--workers", "2"], "pairs of residues are summed in one process"),
-        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition needs all frames of one run; leave out --resume"),
+        (DECOMP.format(1, 0, 1), ["--resume"], "a decomposition needs all frames in one run; leave out --resume"),
         (GB, ["--shard", "1/2"], "No such option"),
     ],
 )

@@ -62,7 +62,7 @@ def test_pairs_of_no_atoms_are_refused(name, pair):
 
 
 def test_pieces_of_nothing_are_refused():
-    with pytest.raises(InputError, match="pieces of 0 pairs"):
+    with pytest.raises(InputError, match="the size of pieces is 0"):
         next(AllPairs(4).chunks(0))
 
 
