@@ -67,7 +67,7 @@ class SlottedPull(Pull):
 
 
 def different() -> list[object]:
-    """Values that all differ; made anew at each call."""
+    """Return values that all differ, created at each call."""
     values: list[object] = [
         (1, 23), (12, 3), (123,), ((1, 2), 3), (1, (2, 3)), ((1, 2, 3),), (), ((),), "1", 1, 1.0, "(1, 23)",
         {"a": 12}, {"a1": 2}, {"a": 1, "b": 2}, {"a": {"b": 1}}, {1: 2}, {"1": 2}, {}, {"a", "b", "c"}, {"a", "bc"},

@@ -304,7 +304,7 @@ def test_energies_are_those_of_the_library(files):
 
 
 def test_models_are_written_and_gone_on_with(files, tmp_path):
-    """A file that is no longer the one that was written is made anew."""
+    """A file that is no longer the one that was written is written again."""
     spec = pele_ocl.RelaxSpec(str(tmp_path / "relaxed" / "{name}.pdb"), max_iterations=2)
     path = tmp_path / "relaxed.jsonl"
     first = list(jobs.run(spec, files[:3:2], journal=path))

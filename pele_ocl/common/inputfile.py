@@ -142,8 +142,7 @@ def require_unpacked(n_bytes: int, packed: int, source: object, kind: str, *, is
     if n_bytes > max(_SMALL * (4 if is_map else 1), _MOST_RATIO * packed):
         raise FormatError(
             f"{source}: the {kind} data unpacks to more than {_MOST_RATIO} times its size, which is unusual for "
-            "molecular "
-            "data; unpack it yourself if it is correct"
+            "molecular data; unpack it yourself if it is correct"
         )
 
 

@@ -50,7 +50,6 @@ def notes_of_reports(n_steps: int, every: int) -> tuple[str, ...]:
     if every <= n_steps or n_steps == 0:
         return ()
     return (
-        f"the run has {n_steps:,} steps and a report every {every:,}, so trajectories and tables would contain "
-        "only the "
-        "start; choose a smaller `report_every`",
+        f"the run has {n_steps:,} steps and a report every {every:,}, so trajectories and tables would contain only "
+        "the start; choose a smaller `report_every`",
     )

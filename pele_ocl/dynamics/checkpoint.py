@@ -183,6 +183,5 @@ def require_same_energies(own: Floats, energies: Floats, source: Path) -> None:
         k = int(np.argmax(apart))
         raise InputError(
             f"{source}: replica {k} has {energies[k]:,.3f} kcal/mol there and {own[k]:,.3f} by these settings; "
-            "continue "
-            "with the solvent, restraints, cutoff and force field with which it was written"
+            "continue with the solvent, restraints, cutoff and force field with which it was written"
         )

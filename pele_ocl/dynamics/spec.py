@@ -229,8 +229,7 @@ class SimulateSpec(Spec[range]):
         if (self.resume or self.shard is not None) and not set(begun) <= set(map(self._folder, self._parts)):
             raise InputError(
                 f"{output}: the interrupted run was divided differently; give the same number of replicas, of "
-                "workers and of "
-                "shards, and the same `replicas_per_device`"
+                "workers and of shards, and the same `replicas_per_device`"
             )
 
     def remove_earlier(self) -> None:

@@ -186,8 +186,7 @@ def _notes_of(structure: Path, atoms: Atoms, explored: Indices, copies: Sequence
     if near > _TOUCHING and not preset.starts_anywhere and preset is not PRESETS["out_in"]:
         note(
             f"Note: {structure}: the ligand is {near:.1f} A from the receptor, where moves are small; dock it "
-            "first, or "
-            "choose `preset='out_in'`"
+            "first, or choose `preset='out_in'`"
         )
     if preset.anm_frequency and len(alpha_carbons(labels)) < LEAST_NODES:
         note(f"Note: {structure}: fewer than {LEAST_NODES} alpha carbons, so the backbone is not moved")

@@ -80,8 +80,7 @@ class Call:
         if self.preset is not None or self.reading.ligands or self.reading.ligand_template:
             raise KeywordError(
                 f"{self.control}: a control file defines its ligand and its moves; leave out `preset` and "
-                "`ligands`, or "
-                "give a structure"
+                "`ligands`, or give a structure"
             )
         words, seed = {**self._known_words(), **self.words}, self.seed
         simulation = read_simulation(self.control, words)

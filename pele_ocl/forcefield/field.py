@@ -273,9 +273,8 @@ class ForceField:
             return used[0].kind or self.kind, ()
         other = "OPLS" if self.kind == "amber" else "Amber"
         return self.kind, (
-            f"the templates {', '.join(odd)} are of the {other} kind, the others are not; Lennard-Jones "
-            "parameters of all "
-            f"pairs are combined as in {self.name}",
+            f"the templates {', '.join(odd)} are of the {other} kind, the others are not; Lennard-Jones parameters "
+            f"of all pairs are combined as in {self.name}",
         )
 
 
@@ -317,9 +316,8 @@ def _openmm_force_field(
 
     if files:
         raise InputError(
-            f"{files[0]}: templates and OBC tables cannot be combined with the force field {name}; give an XML "
-            "file of OpenMM: "
-            f"{name},ligand.xml"
+            f"{files[0]}: templates and OBC tables cannot be combined with the force field {name}; give an XML file "
+            f"of OpenMM: {name},ligand.xml"
         )
     return XmlForceField(name, "amber", {}, {}, xml=load(name, radii, allow_scripts))
 

@@ -371,9 +371,8 @@ def _kind(name: str | None, pele: PeleData, given: Mapping[str, Template], whole
         return given["ALA"].kind or "amber"
     if name is not None and not pele.templates and name.lower() != EMBEDDED:
         raise ParameterError(
-            f"unknown force field '{name}'; {EMBEDDED} is built in, "
-            f"OpenMM provides {', '.join(names())}, and others come from the folders given with `templates` or "
-            "`pele_data`"
+            f"unknown force field '{name}'; {EMBEDDED} is built in, OpenMM provides {', '.join(names())}, and "
+            "others come from the folders given with `templates` or `pele_data`"
         )
     return "amber"
 

@@ -43,9 +43,8 @@ def opened_hdf5(file: InputFile) -> Iterator[h5py.File]:
                 link = opened.get(name, getlink=True)
                 if isinstance(link, h5py.ExternalLink):
                     raise FormatError(
-                        f"{file}: {name} is a link to the file {printable(link.filename)}, which is not "
-                        "supported; give a "
-                        "file that contains the data itself"
+                        f"{file}: {name} is a link to the file {printable(link.filename)}, which is not supported; "
+                        "give a file that contains the data itself"
                     )
             yield opened
     except PeleError:

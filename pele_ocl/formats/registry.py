@@ -210,9 +210,8 @@ def refuse_other_format(path: str | PathLike[str]) -> None:
         return  # the reader reports the error
     if len(head) >= 4 and size == 4 + 24 * int.from_bytes(head[:4], "little"):
         raise FormatError(
-            f"{path}: is a binary coordinate file of NAMD, which is not supported; convert it to .pdb, .rst7 or "
-            ".nc (VMD, "
-            "MDAnalysis, cpptraj)"
+            f"{path}: is a binary coordinate file of NAMD, which is not supported; convert it to .pdb, .rst7 or .nc "
+            "(VMD, MDAnalysis, cpptraj)"
         )
     if head.startswith(b"*") and suffix in (".crd", ".cor"):
         raise FormatError(

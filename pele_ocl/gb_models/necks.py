@@ -54,10 +54,8 @@ class Necks:
             i = int(np.argmax(outside))
             instead = f"`radii='{radii_set}'` or atoms.with_radii('{radii_set}'), or " if radii_set else ""
             raise ParameterError(
-                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, but {model} has necks only "
-                "for radii "
-                f"from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A; "
-                f"choose {instead}another GB model"
+                f"the GB radius of {atoms.describe(i)} is {atoms.gb_radii[i]:g} A, but {model} has necks only for "
+                f"radii from {LEAST_RADIUS:g} to {MOST_RADIUS:g} A; choose {instead}another GB model"
             )
         if len(radii) > MOST_KINDS:
             raise ParameterError(

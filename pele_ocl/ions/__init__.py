@@ -115,8 +115,7 @@ def ions(
             name = "the molecule" if molecule.source is None else molecule.source
             note(
                 f"Note: {name} already contains ions ({held}); they are treated as part of the molecule, which "
-                "`neutralize` "
-                "takes into account and `concentration` does not"
+                "`neutralize` takes into account and `concentration` does not"
             )
         result = place_ions(
             molecule.atoms, add or DEFAULT_IONS, neutralize=neutralize, concentration=concentration, spacing=spacing,

@@ -159,9 +159,9 @@ def at_scheduler(scheduler: str) -> Iterator[dict[str, object]]:
     place: dict[str, object] = {"address": scheduler} if is_address else {"scheduler_file": scheduler}
     if not _address(scheduler).startswith("tls://"):
         note(
-            f"Note: {scheduler}: this scheduler does not authenticate its clients; anyone who can connect to "
-            "its port can run "
-            "any program as its user. Start it with certificates (dask scheduler --tls-cert), or on a private network"
+            f"Note: {scheduler}: this scheduler does not authenticate its clients; anyone who can connect to its "
+            "port can run any program as its user. Start it with certificates (dask scheduler --tls-cert), or on a "
+            "private network"
         )
     yield place
 

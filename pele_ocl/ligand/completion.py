@@ -143,9 +143,8 @@ def _component(code: str, source: InputFile | None) -> Mol | None:
         if found is not None:
             return found
     raise InputError(
-        f"the component {code} was not found; give its SMILES, put the PDB's file {code}.cif into this folder, "
-        "or set the "
-        f"path of the PDB's components.cif in {COMPONENTS}"
+        f"the component {code} was not found; give its SMILES, put the PDB's file {code}.cif into this folder, or "
+        f"set the path of the PDB's components.cif in {COMPONENTS}"
     )
 
 

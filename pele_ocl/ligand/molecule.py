@@ -776,8 +776,7 @@ def _of_record(molecule: Mol, where: str, number: int, ways: Ways) -> Ligand:
         if lacking and ways.hydrogens == "given" and ways.ph is None:
             raise InputError(
                 f"{source}: {lacking:,} hydrogens are missing; give the molecule with all of them and its formal "
-                "charges, or, "
-                f"if these charges are correct, add them (`{ways.word}='add'`)"
+                f"charges, or, if these charges are correct, add them (`{ways.word}='add'`)"
             )
         _check_graph(molecule, source)
         _check_lengths(molecule, source)

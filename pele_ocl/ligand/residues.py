@@ -208,9 +208,8 @@ class LigandTemplates:
         why = nearest.fit(labels, positions)[1]
         where = structure.where(int(structure.labels.residue_starts[left[0]]))
         raise ParameterError(
-            f"{where}: the force field has no template for the residue {labels.residue_names[0]}, and it does "
-            "not match "
-            f"the molecule of {nearest.source}: {why}; {_WAY}"
+            f"{where}: the force field has no template for the residue {labels.residue_names[0]}, and it does not "
+            f"match the molecule of {nearest.source}: {why}; {_WAY}"
         )
 
 

@@ -235,9 +235,8 @@ class _Unloaded(MinimizeResult):
     def __getattr__(self, name: str) -> Any:
         if name == "gradient":
             raise InputError(
-                "the gradient was not stored; compute it with `pele_ocl.energy` for these atoms; "
-                "`to_dataframe()` of all "
-                "results is their table"
+                "the gradient was not stored; compute it with `pele_ocl.energy` for these atoms; `to_dataframe()` "
+                "of all results is their table"
             )
         if name != "atoms" or "_load" not in vars(self):
             raise no_attribute("'MinimizeResult' object", name, dir(self))

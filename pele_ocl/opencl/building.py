@@ -298,10 +298,9 @@ def _build(device: Device, file: str, source: str, options: list[str]) -> Progra
     except cl.Error as error:
         if "unknown target CPU" in str(error):
             raise KernelBuildError(
-                f"the compiler of {device} does not support this processor; install another "
-                "runtime: pip install 'pele-ocl[intel]'; or set PELE_OCL_NAME_PROCESSOR=1, which makes PoCL 3.0 "
-                "compile "
-                "for an older processor"
+                f"the compiler of {device} does not support this processor; install another runtime: pip install "
+                "'pele-ocl[intel]'; or set PELE_OCL_NAME_PROCESSOR=1, which makes PoCL 3.0 compile for an older "
+                "processor"
             ) from error
         kind = GroupTooLargeError if is_about_the_group(error) else KernelBuildError
         words = _words_of(error)

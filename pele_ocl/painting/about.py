@@ -11,9 +11,8 @@ from ..potential_model import LAWS, PotentialModel
 POISSON_BOLTZMANN = "Poisson-Boltzmann potential"  # beginning of the titles of these maps
 NOT_POISSON_BOLTZMANN = (
     "It is not a solution of the Poisson-Boltzmann equation, in which the inside of the molecule has a lower "
-    "permittivity "
-    "than the solvent and excludes the salt: compare it only with maps computed in the same way, not with those "
-    "of APBS."
+    "permittivity than the solvent and excludes the salt: compare it only with maps computed in the same way, not "
+    "with those of APBS."
 )
 
 

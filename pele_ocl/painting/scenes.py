@@ -165,9 +165,8 @@ def _relative(path: str | PathLike[str], folder: Path) -> str:
     relative = PurePath(os.path.relpath(Path(path).resolve(), folder)).as_posix()
     if _OTHER.search(relative):
         raise FormatError(
-            f"{path}: a scene cannot contain this file name, because programs interpret some characters; use "
-            "only the letters "
-            "a to z, digits, blanks and _ . + - in its name and folders"
+            f"{path}: a scene cannot contain this file name, because programs interpret some characters; use only "
+            "the letters a to z, digits, blanks and _ . + - in its name and folders"
         )
     return relative
 

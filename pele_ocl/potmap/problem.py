@@ -58,8 +58,7 @@ def require_apart(atoms: Atoms, grid: Grid, min_distance: float, precision: str)
     x, y, z = grid.position(point)
     raise InputError(
         f"grid point ({i}, {j}, {k}) at {x:g}, {y:g}, {z:g} A is at the position of {atoms.describe(atom)}, where "
-        "the potential is "
-        "infinite; choose another spacing or origin, or a minimum distance, such as "
+        "the potential is infinite; choose another spacing or origin, or a minimum distance, such as "
         "`min_distance=1`"
     )
 

@@ -64,9 +64,8 @@ def ring_notes(chains: Structure) -> tuple[str, ...]:
     """Return a note for each ring."""
     starts, labels = chains.labels.residue_starts, chains.labels
     return tuple(
-        f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded because C and N "
-        "are close, "
-        "so the chain was treated as a ring"
+        f"{chains.where(int(starts[first]))} and {labels.residue(int(starts[last]))} are bonded because C and N are "
+        "close, so the chain was treated as a ring"
         for first, last in rings(chains).tolist()
     )
 

@@ -68,9 +68,8 @@ def refuse_ends(structure: Structure, templates: Mapping[str, Template]) -> None
         if suffix == "BE":
             raise ParameterError(
                 f"{structure.where(int(start))}: is not bonded to another residue, and the force field has no "
-                "template for an "
-                f"isolated {base}; build the adjacent residues, remove it, or use `close_gaps=True` for a "
-                "model with broken bonds"
+                f"template for an isolated {base}; build the adjacent residues, remove it, or use `close_gaps=True` "
+                "for a model with broken bonds"
             )
         other = next((name for name in residue_names(base) if name + suffix in templates), "")
         advice = f"rename it to {other}, which has one" if other else "build the adjacent residue, or remove it"

@@ -37,9 +37,8 @@ __all__ = ["PeleRun", "Poses", "RescoreResult", "Walker", "find_run", "read_repo
 
 _OF_EXPLORE = (
     "the reports were written by pele-ocl explore: their totals include all pairs and the restraints, their "
-    "binding energies use PELE's "
-    "cutoffs, and the computed energies do the same; rows after the first differ because of the rounded "
-    "coordinates in trajectories"
+    "binding energies use PELE's cutoffs, and the computed energies do the same; rows after the first differ "
+    "because of the rounded coordinates in trajectories"
 )
 
 

@@ -128,9 +128,8 @@ def _require_alike(first: ControlFile, other: ControlFile) -> None:
     for name in _SETTINGS:
         if getattr(first, name) != getattr(other, name):
             raise FormatError(
-                f"{other.path}: its {name.replace('_', ' ')} differs from that of {first.path}; compute the "
-                "folders one "
-                "by one, or give one control file as `control`"
+                f"{other.path}: its {name.replace('_', ' ')} differs from that of {first.path}; compute the folders "
+                "one by one, or give one control file as `control`"
             )
 
 

@@ -335,8 +335,8 @@ def _tell(found: ScreenResult) -> None:
             unused = found.reference.without_molecule(zip(found.titles, found.names, strict=True))
             further = f", and {counted(len(unused), 'value')} no molecule (such as {unused[0]!r})" if unused else ""
             note(
-                f"Note: {len(lacking):,} of {counted(len(found), 'molecule')} {'has' if len(lacking) == 1 else 'have'} "
-                f"no value in {found.reference.what} "
+                f"Note: {len(lacking):,} of {counted(len(found), 'molecule')} "
+                f"{'has' if len(lacking) == 1 else 'have'} no value in {found.reference.what} "
                 f"({found.titles[lacking[0]]!r}){further}"
             )
         left = found.reference.left_out

@@ -235,8 +235,7 @@ def born_radius_error(atoms: Atoms, i: int, born_radii: Floats, model: SolventMo
     if len(atoms) < 2 or spheres.scaled[other] <= 0:
         return InputError(f"the Born radius of {atoms.describe(i)} is {born_radii[i]}; check its radius and scale")
     return InputError(
-        f"the Born radius of {atoms.describe(i)} is {born_radii[i]:g} A; check its radius and scale, and "
-        f"those of {atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A overlaps it "
-        "most, at a distance "
-        f"of {r[other]:.3g} A"
+        f"the Born radius of {atoms.describe(i)} is {born_radii[i]:g} A; check its radius and scale, and those of "
+        f"{atoms.describe(other)}, whose scaled sphere of {spheres.scaled[other]:.3g} A overlaps it most, at a "
+        f"distance of {r[other]:.3g} A"
     )

@@ -111,9 +111,8 @@ class FrameOptions:
             positions = np.zeros((len(atoms), 3))
             positions[chosen] = own
             return positions, (
-                f"{self.paths[0]}: its frames contain only the {len(chosen):,} selected atoms, of "
-                f"{len(atoms):,} in the "
-                "structure"
+                f"{self.paths[0]}: its frames contain only the {len(chosen):,} selected atoms, of {len(atoms):,} in "
+                "the structure"
             )
         return np.asarray(positions, np.float64), ""
 

@@ -225,8 +225,7 @@ class Trajectory:
                 if counts and file.n_atoms != n_atoms:
                     raise FormatError(
                         f"{path}: has {file.n_atoms:,} atoms, {self.paths[0]} {n_atoms:,}; all files of a "
-                        "trajectory must "
-                        "have the same atoms"
+                        "trajectory must have the same atoms"
                     )
                 partial = len(counts) if file.is_partial and partial is None else partial
                 n_atoms = file.n_atoms

@@ -385,10 +385,9 @@ def pb_section(found: list[PBRow | Refused], shifts: dict[str, list[float]]) -> 
     for name, energies in shifts.items():
         lines.append(
             "- **Position of the grid**: pbsa uses separate grids for the complex, the receptor and the ligand, so "
-            f"their errors do not cancel. If {name} is moved by less than one grid step, its difference at 0.5 A with "
-            "`radiopt = 0` is "
-            f"{', '.join(f'{energy:.2f}' for energy in energies[:-1])} or {energies[-1]:.2f}, depending on the shift. "
-            "pele-ocl uses one grid, placed around the complex, for all three."
+            f"their errors do not cancel. If {name} is moved by less than one grid step, its difference at 0.5 A "
+            f"with `radiopt = 0` is {', '.join(f'{energy:.2f}' for energy in energies[:-1])} or {energies[-1]:.2f}, "
+            "depending on the shift. pele-ocl uses one grid, placed around the complex, for all three."
         )
     lines += [
         "", "| complex | radiopt | system | ENPOLAR, pbsa and ours | of the area of pbsa's spheres |",

@@ -183,8 +183,7 @@ def residue_named(word: str, labels: Labels) -> int:
         chains = ", ".join(dict.fromkeys(of or "''" for of in labels.chains[first].tolist()))
         raise InputError(
             f"mutant_res={word}: there is no residue {found[2]}{code} in a chain {found[1]} (chains here: "
-            f"{chains}); use "
-            "a reference structure of receptor and ligand for other chains and numbers"
+            f"{chains}); use a reference structure of receptor and ligand for other chains and numbers"
         )
     if len(places) > 1:
         names = " and ".join(labels.residue(int(first[k])) for k in places[:2])

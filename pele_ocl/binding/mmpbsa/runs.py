@@ -346,8 +346,7 @@ def _mutations(systems: Systems, wanted: MmpbsaInput, topologies: Mapping[str, P
         if topologies:
             raise InputError(
                 "`mutant_complex`, `mutant_receptor` and `mutant_ligand` are only for an alanine scan, but "
-                "mmpbsa.in has "
-                "no &alanine_scanning"
+                "mmpbsa.in has no &alanine_scanning"
             )
         return []
     whole = systems.sources["complex"]

@@ -278,8 +278,7 @@ def amber_systems(
     elif len(atoms) == 2:
         raise InputError(
             "receptor and ligand must be given together: give `receptor_topology` and `ligand_topology`, or "
-            "neither for the "
-            "complex alone"
+            "neither for the complex alone"
         )
     if is_ligand is not None:
         for name, chosen in (("receptor", ~is_ligand), ("ligand", is_ligand)):

@@ -80,9 +80,8 @@ def warning_of(sigma: float) -> str:
     if sigma <= MOST_SIGMA:
         return ""
     return (
-        f"the standard deviation of the interaction energy is {sigma:.1f} kcal/mol; beyond {MOST_SIGMA} "
-        "kcal/mol entropies do not "
-        "converge"
+        f"the standard deviation of the interaction energy is {sigma:.1f} kcal/mol; beyond {MOST_SIGMA} kcal/mol "
+        "entropies do not converge"
     )
 
 

@@ -254,9 +254,8 @@ class _Reader:
         radii = [own.get("minimization_region_radius", math.inf) for own in (vars(task.parameters), *changed)]
         if task.minimized == ALL and min(radii) < PeleParameters().minimization_region_radius:
             self.notes.append(
-                f"{self.file}: minimizationRegionRadius has no effect, because includeInMinimization is all, "
-                "PELE's default; "
-                "select for example only the ligand there"
+                f"{self.file}: minimizationRegionRadius has no effect, because includeInMinimization is all, PELE's "
+                "default; select for example only the ligand there"
             )
         if task.anm is not None and task.anm.eigen_update_frequency <= task.parameters.number_of_pele_steps:
             self.notes.append(

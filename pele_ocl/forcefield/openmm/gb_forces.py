@@ -113,9 +113,8 @@ def _custom(force: CustomGBForce) -> tuple[str, Floats, Floats, Floats]:
     offset = _OFFSET_NM.search(";".join([*(expression for _, expression, _ in values), *terms_of_energy]))
     if model is None or offset is None or names[:3] != ["charge", "or", "sr"]:
         raise InputError(
-            f"the System has a CustomGBForce ({force.getName()}) that is not one of openmm.app's (HCT, OBC1, "
-            "OBC2, GBn, "
-            "GBn2); remove it from the System and choose a model here"
+            f"the System has a CustomGBForce ({force.getName()}) that is not one of openmm.app's (HCT, OBC1, OBC2, "
+            "GBn, GBn2); remove it from the System and choose a model here"
         )
     rows = terms(force, "getNumParticles", "getParticleParameters", len(names))
     return model, rows, (rows[:, 1] + float(offset[1])) * A_PER_NM, rows[:, 2] / rows[:, 1]

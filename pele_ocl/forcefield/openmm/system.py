@@ -135,9 +135,9 @@ def _require_masses(system: System, atoms: Atoms) -> None:
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InputError(
-            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, but the mass of the particle "
-            "of the System is "
-            f"{masses[i]:.4g} Da; give the topology from which the System was created, with its atoms in the same order"
+            f"atom {i} ({labels.atom(i)}) of the topology is {labels.elements[i]}, but the mass of the particle of "
+            f"the System is {masses[i]:.4g} Da; give the topology from which the System was created, with its atoms "
+            "in the same order"
         )
 
 
@@ -249,9 +249,8 @@ def _notes(system: System, forces: Forces, bonds: Ints) -> Iterator[str]:
     sites = sum(system.isVirtualSite(i) for i in range(system.getNumParticles()))
     if sites:
         yield (
-            f"{sites:,} particles are virtual sites; energies use the given positions; functions that move "
-            "atoms recompute "
-            "them"
+            f"{sites:,} particles are virtual sites; energies use the given positions; functions that move atoms "
+            "recompute them"
         )
     held_fast = {tuple(sorted(system.getConstraintParameters(k)[:2])) for k in range(system.getNumConstraints())}
     constrained = held_fast & set(map(tuple, bonds.tolist()))

@@ -135,8 +135,8 @@ class XmlFiles:
                 found.setdefault((residue.name, name), []).append(residue.index)
         starts = structure.labels.residue_starts
         return [
-            f"{structure.labels.residue(int(starts[places[0]]))} was identified as {template or 'another residue'} by "
-            "its atoms and bonds, not by its "
+            f"{structure.labels.residue(int(starts[places[0]]))} was identified as {template or 'another residue'} "
+            "by its atoms and bonds, not by its "
             f"name{f' ({len(places) - 1:,} more of this name, too)' if places[1:] else ''}"
             for (_, template), places in found.items()
         ]

@@ -234,8 +234,7 @@ def read_cmaps(sections: Sections, counts: SectionCounts) -> tuple[CMaps, tuple[
         k = int(np.argmax(wrong))
         raise FormatError(
             f"{sections.at(f'{prefix}CMAP_RESOLUTION', k)}: map {k + 1} has {sizes[k]} points along each axis; "
-            "expected "
-            f"an even number, 2 to {_LARGEST_MAP}"
+            f"expected an even number, 2 to {_LARGEST_MAP}"
         )
     maps = tuple(_map(sections, f"{prefix}CMAP_PARAMETER_{k:02d}", size) for k, size in enumerate(sizes.tolist(), 1))
     terms = read_topology_terms(sections, counts, [(f"{prefix}CMAP_INDEX", n_terms)], 5, n_maps, numbered=True)

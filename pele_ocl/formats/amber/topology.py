@@ -147,9 +147,8 @@ def _atoms(sections: Sections, counts: SectionCounts, notes: tuple[str, ...]) ->
     if is_site.any():
         more = (
             *more,
-            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies use the given "
-            "positions; functions "
-            "that move atoms recompute them",
+            f"{sections.file}: {is_site.sum():,} extra points are virtual sites; energies use the given positions; "
+            "functions that move atoms recompute them",
         )
     return Atoms(
         positions=np.zeros((counts.atoms, 3)),
