@@ -28,13 +28,13 @@ from trajectory_helpers import moving, write_trajectory
 
 import pele_ocl
 from pele_ocl import Energy, FormatError, InputError, Nonbond, PairList, PositionalRestraint, energy_over, trajectory
-from pele_ocl.common.rate import Rate
 from pele_ocl.formats import SparseFile
 from pele_ocl.trajectories import streaming
 from pele_ocl.trajectories.energies import recorded
 from pele_ocl.trajectories.fingerprints import sha256_of
 from pele_ocl.trajectories.recording import RECORDERS, text
 from pele_ocl.trajectories.streaming import FrameResults
+from pele_ocl.trajectories.tally import Rate
 
 ROOT = Path(__file__).parent.parent
 SUFFIXES = tuple(RECORDERS)
@@ -493,7 +493,7 @@ def test_the_commands_take_trajectories(command, tmp_path, peptide):
 @pytest.mark.parametrize(("first", "expected"), [(0, [4, 40 / 6, 65 / 8]), (1, [4, 20, 15]), (2, [4, 40 / 6, 65 / 8])])
 def test_the_rate_leaves_out_what_kernels_are_compiled_before(first, expected, monkeypatch):
     times = iter([0.0, 5.0, 6.0, 8.0])
-    monkeypatch.setattr("pele_ocl.common.rate.time.perf_counter", lambda: next(times))
+    monkeypatch.setattr("pele_ocl.trajectories.tally.time.perf_counter", lambda: next(times))
     rate = Rate(first)
     rate.earlier(100)
     found = []
