@@ -188,10 +188,9 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 @pytest.fixture
 def launches_of_gpus(pytestconfig: pytest.Config) -> Callable[[], AbstractContextManager[None]]:
-    """Give the context of launches as on GPUs, whose kernels are built without PoCL's optimiser: it takes long over
-    their loops.
+    """Return a context for launches as on GPUs. Its kernels are built without PoCL's optimiser, which is slow for them.
 
-    The tests of named devices, and those with the slow cases, have them with it.
+    The optimiser is used if devices are named or slow cases are selected.
     """
     return partial(built_for_launches_of_gpus, bool(pytestconfig.option.markexpr) and WANTED == "wheel")
 
@@ -210,7 +209,7 @@ OF_FEW_EVALUATIONS: Built = {}
 
 @contextmanager
 def kept_apart(built: Built) -> Iterator[None]:
-    """Use programs and kernels that were built in earlier blocks, and take away those that are built in this one."""
+    """Within the block, use programs and kernels of earlier blocks too; those built in it are removed at its end."""
     stores = {(device, name): getattr(device, name) for device in DEVICES for name in ("programs", "kernels")}
     before = {place: set(store) for place, store in stores.items()}
     for place, store in stores.items():
@@ -224,7 +223,7 @@ def kept_apart(built: Built) -> Iterator[None]:
 
 @contextmanager
 def built_for_launches_of_gpus(plainly: bool) -> Iterator[None]:
-    """Let a part of a test have kernels of its own."""
+    """Use separate kernels within the block, built without the optimiser if `plainly`."""
     device, build = get_device(), building._build
     if not plainly:
         yield
